@@ -20,6 +20,7 @@ import (
 	"sync"
 	"time"
 
+	"nettoll/internal/oneline"
 	"nettoll/platform"
 )
 
@@ -218,18 +219,13 @@ func (c *Client) end(readErr error) {
 	if waitErr != nil {
 		said = append(said, waitErr.Error())
 	}
-	last := strings.TrimSpace(c.proc.Stderr())
-	if last != "" && !strings.Contains(oneLine(strings.Join(said, " ")), oneLine(last)) {
+	if last := oneline.Output(c.proc.Stderr()); !strings.Contains(oneline.Output(strings.Join(said, " ")), last) {
 		said = append(said, last)
 	}
 	c.err = ErrEnded
 	if len(said) > 0 {
-		c.err = fmt.Errorf("%w: %s", ErrEnded, oneLine(strings.Join(said, ": ")))
+		c.err = fmt.Errorf("%w: %s", ErrEnded, oneline.Output(strings.Join(said, ": ")))
 	}
-}
-
-func oneLine(s string) string {
-	return strings.ReplaceAll(strings.TrimSpace(s), "\n", " | ")
 }
 
 // PID returns the agent's process ID, as this machine numbers it; 0 where it has no meaning here.

@@ -66,8 +66,7 @@ func (c *Cluster) balance(ctx context.Context, i int, s *service) error {
 		}
 		return nil
 	}
-	has := "it has no address"
-	err := c.within(ctx, addressTime, func() string { return has }, func(ctx context.Context) (bool, error) {
+	err := c.within(ctx, addressTime, func(ctx context.Context) (missing, err error) {
 		var is struct {
 			Status struct {
 				LoadBalancer struct {
@@ -76,18 +75,22 @@ func (c *Cluster) balance(ctx context.Context, i int, s *service) error {
 			}
 		}
 		if err := c.api.Ask(ctx, http.MethodGet, path, nil, &is); err != nil {
-			return false, c.refused("services", err)
+			return nil, c.refused("services", err)
 		}
+		missing = errors.New("it has no address")
 		for _, in := range is.Status.LoadBalancer.Ingress {
 			if at, err := netip.ParseAddr(in.IP); err == nil {
 				s.balanced = append(s.balanced, at)
 			} else if in.Hostname != "" {
-				has = "it has the name " + in.Hostname + ", and no address"
+				missing = errors.New("it has the name " + in.Hostname + ", and no address")
 			}
 		}
-		return len(s.balanced) > 0, nil
+		if len(s.balanced) > 0 {
+			missing = nil
+		}
+		return missing, nil
 	})
-	if !errors.As(err, new(late)) {
+	if !late(err) {
 		return err
 	}
 	return c.own.noBalancer(&platform.Unsupported{

@@ -71,7 +71,7 @@ func (o *Own) keep(ctx context.Context, number int) (_ *keeper, err error) {
 			err = errors.Join(err, k.end(context.WithoutCancel(ctx)))
 		}
 	}()
-	if err := c.until(ctx, always("the job "+k.name+" has no pod"), k.found); err != nil {
+	if err := c.until(ctx, k.found); err != nil {
 		return nil, o.refused("pods", err)
 	}
 	if err := c.await(ctx, k.pod); err != nil {
@@ -94,13 +94,13 @@ func (k *keeper) path(name ...string) string {
 }
 
 // found finds the keeper's pod, whose name the cluster has made up.
-func (k *keeper) found(ctx context.Context) (bool, error) {
+func (k *keeper) found(ctx context.Context) (missing, err error) {
 	all, err := k.own.pods(ctx, KeeperLabel, k.name)
-	if err != nil || len(all) == 0 {
-		return false, err
+	if len(all) == 0 {
+		return errors.New("the job " + k.name + " has no pod"), err
 	}
 	k.pod.Name = all[0].Metadata.Name
-	return true, nil
+	return nil, err
 }
 
 // pods lists the pods that have a label.
@@ -131,7 +131,7 @@ func (k *keeper) end(ctx context.Context) error {
 	foreground := fields{"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Foreground"}
 	err := k.own.entrance.Ask(ctx, http.MethodDelete, k.path(k.name), foreground, nil)
 	if err == nil || Absent(err) {
-		err = c.until(ctx, always("something of it is still there"), k.gone)
+		err = c.until(ctx, k.gone)
 	}
 	if err != nil {
 		return fmt.Errorf("kubernetes: remove the job %s: %w", k.name, k.own.refused("jobs", err))
@@ -139,14 +139,18 @@ func (k *keeper) end(ctx context.Context) error {
 	return nil
 }
 
-// gone reports whether neither the Job nor a pod of it is left: a pod that was made a moment before the Job was
+// gone asks whether neither the Job nor a pod of it is left: a pod that was made a moment before the Job was
 // removed can outlast it.
-func (k *keeper) gone(ctx context.Context) (bool, error) {
+func (k *keeper) gone(ctx context.Context) (missing, err error) {
+	missing = errors.New("something of it is still there")
 	if err := k.own.entrance.Ask(ctx, http.MethodGet, k.path(k.name), nil, nil); !Absent(err) {
-		return false, err
+		return missing, err
 	}
 	left, err := k.own.pods(ctx, KeeperLabel, k.name)
-	return len(left) == 0, err
+	if len(left) == 0 {
+		missing = nil
+	}
+	return missing, err
 }
 
 // received returns the script of a container's first process, which receives the agent. It first waits for a byte from

@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
+
+	"nettoll/internal/oneline"
 )
 
 // Login names a cluster of the user's, as kubectl's options do. For empty fields, the current context decides.
@@ -137,9 +139,8 @@ func contexts(raw api.Config) string {
 
 // unreadable returns the error of a kubeconfig in one line.
 func unreadable(path string, err error) error {
-	text := strings.Join(strings.Fields(err.Error()), " ")
 	if path != "" && errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("--kubeconfig %s: there is no such file", path)
 	}
-	return fmt.Errorf("kubeconfig: %s", text)
+	return fmt.Errorf("kubeconfig: %s", oneline.Words(err.Error()))
 }

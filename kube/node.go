@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"nettoll/docker/rootfs"
+	"nettoll/internal/await"
 	"nettoll/internal/cgroup"
 	"nettoll/internal/daemon"
 	"nettoll/internal/nl"
@@ -170,24 +171,16 @@ const endTime = 5 * time.Second
 // end kills all processes of the node's control groups: containers, and the shims that containerd leaves
 // behind.
 func (n *Node) end(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, endTime, fmt.Errorf("processes of the node %s did not end within %v of being killed", n.Name(), endTime))
-	defer cancel()
-	for {
-		left := 0
+	return await.Until(ctx, endTime, 5*time.Millisecond, func(context.Context) (missing, err error) {
 		for _, root := range cgroup.Roots() {
 			for _, group := range []string{n.group(), n.system()} {
-				left += cgroup.Kill(filepath.Join(root, group))
+				if cgroup.Kill(filepath.Join(root, group)) > 0 {
+					missing = fmt.Errorf("processes of the node %s did not end within %v of being killed", n.Name(), endTime)
+				}
 			}
 		}
-		if left == 0 {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
+		return missing, nil
+	})
 }
 
 // containerdComplaint reports whether a line of containerd's log is about a fault.

@@ -16,6 +16,7 @@ import (
 
 	"nettoll/agent"
 	"nettoll/internal/bootstrap"
+	"nettoll/internal/oneline"
 	"nettoll/platform"
 )
 
@@ -391,17 +392,17 @@ func (o *Own) search(ctx context.Context) error {
 	if err := o.entrance.Ask(ctx, http.MethodPost, c.in("pods"), p.object(PodSpec{Node: elsewhere}), nil); err != nil {
 		return o.refused("pods", err)
 	}
-	err := c.until(ctx, always("the scheduler does not say where a pod can be"), func(ctx context.Context) (bool, error) {
-		_, err := c.runs(ctx, p)
+	err := c.until(ctx, func(ctx context.Context) (missing, err error) {
+		_, err = c.runs(ctx, p)
 		switch {
 		case p.at != "":
 			o.nodes = append(o.nodes, p.at)
-			return true, nil
+			return nil, nil
 		case err != nil && !p.placing.IsZero():
 			o.why = []string{"for a second one, " + err.Error()}
-			return true, nil
+			return nil, nil
 		}
-		return false, err
+		return errors.New("the scheduler does not say where a pod can be"), err
 	})
 	if err != nil {
 		return o.refused("pods", err)
@@ -566,7 +567,7 @@ const nobody = 65534
 
 // ended returns the error of a container that does not run.
 func (o *Own) ended(reason, message string) error {
-	message = strings.Join(strings.Fields(message), " ")
+	message = oneline.Words(message)
 	switch {
 	case strings.HasPrefix(reason, "ErrImage") || reason == "ImagePullBackOff" || reason == "InvalidImageName":
 		return fmt.Errorf("the image %s cannot be had: %s; name one that the cluster can pull, with --image", o.o.Image, cmp.Or(message, reason))

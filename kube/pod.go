@@ -17,6 +17,7 @@ import (
 
 	"nettoll/agent"
 	"nettoll/docker/rootfs"
+	"nettoll/internal/await"
 	"nettoll/internal/bootstrap"
 	"nettoll/internal/cgroup"
 	"nettoll/internal/emulated"
@@ -52,7 +53,6 @@ type Pod struct {
 	hostIPs []netip.Addr // of its node
 	mark    string       // see bootstrap.Script
 	at      string       // the name of the node that it is on, in the cluster
-	waits   string       // why it does not run yet, as far as that is known
 	placing time.Time    // when the scheduler first found no node for it
 }
 
@@ -175,13 +175,8 @@ func (c *Cluster) start(ctx context.Context, p *Pod, s PodSpec) error {
 
 // await waits until a pod runs, and attaches to its containers.
 func (c *Cluster) await(ctx context.Context, p *Pod) error {
-	why := func() string {
-		if p.waits != "" {
-			return "it does not run: " + p.waits
-		}
-		return "it does not run"
-	}
-	if err := c.until(ctx, why, func(ctx context.Context) (bool, error) { return c.runs(ctx, p) }); err != nil {
+	err := c.until(ctx, func(ctx context.Context) (missing, err error) { return c.runs(ctx, p) })
+	if err != nil {
 		return err
 	}
 	for _, container := range p.Containers {
@@ -192,37 +187,22 @@ func (c *Cluster) await(ctx context.Context, p *Pod) error {
 	return nil
 }
 
-// until asks until something is so, for podTime at most. otherwise says what is not, for the error when it takes too long.
-func (c *Cluster) until(ctx context.Context, otherwise func() string, so func(context.Context) (bool, error)) error {
-	return c.within(ctx, podTime, otherwise, so)
+// until is await.Until for what the API server says, for podTime at most.
+func (c *Cluster) until(ctx context.Context, ask func(context.Context) (missing, err error)) error {
+	return c.within(ctx, podTime, ask)
 }
 
 // within is until, with another bound.
-func (c *Cluster) within(ctx context.Context, bound time.Duration, otherwise func() string, so func(context.Context) (bool, error)) error {
-	asking, cancel := context.WithTimeout(ctx, emulated.Patience(bound))
-	defer cancel()
-	for {
-		done, err := so(asking)
-		if done || err != nil && asking.Err() == nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-asking.Done():
-			return late(fmt.Sprintf("%s, for %v", otherwise(), bound))
-		case <-time.After(c.pause):
-		}
+func (c *Cluster) within(ctx context.Context, bound time.Duration, ask func(context.Context) (missing, err error)) error {
+	err := await.Until(ctx, emulated.Patience(bound), c.pause, ask)
+	if late(err) {
+		return fmt.Errorf("%w, for %v", err, bound)
 	}
+	return err
 }
 
-// late is the error of what took too long.
-type late string
-
-func (l late) Error() string { return string(l) }
-
-// always returns a function that returns a text.
-func always(text string) func() string { return func() string { return text } }
+// late reports whether the API server did answer, but took too long to do something.
+func late(err error) bool { return errors.As(err, new(*await.Late)) }
 
 // containerState is what the API says of a container.
 type containerState struct {
@@ -250,21 +230,23 @@ type podState struct {
 	}
 }
 
-// runs reports whether all containers of a pod run, and reads what is known only then.
-func (c *Cluster) runs(ctx context.Context, p *Pod) (bool, error) {
+// runs reports what is missing until all containers of a pod run, and reads what is known only then.
+func (c *Cluster) runs(ctx context.Context, p *Pod) (missing, err error) {
 	var is podState
 	if err := c.api.Ask(ctx, http.MethodGet, c.in("pods", p.Name), nil, &is); err != nil {
-		return false, err
+		return nil, err
 	}
-	p.at, p.waits = is.Spec.NodeName, ""
+	p.at, missing = is.Spec.NodeName, errors.New("it does not run")
+	waits := func(why string) { missing = errors.New("it does not run: " + why) }
 	for _, condition := range is.Status.Conditions {
 		if condition.Type == "PodScheduled" && condition.Status == "False" {
-			p.waits = "no node takes it: " + condition.Message
+			why := "no node takes it: " + condition.Message
 			if p.placing.IsZero() {
 				p.placing = time.Now()
 			} else if time.Since(p.placing) > placeTime {
-				return false, errors.New(p.waits)
+				return nil, errors.New(why)
 			}
+			waits(why)
 		}
 	}
 	running := 0
@@ -275,21 +257,21 @@ func (c *Cluster) runs(ctx context.Context, p *Pod) (bool, error) {
 		}
 		switch {
 		case s.State.Terminated != nil:
-			return false, c.ended(s.Name, s.State.Terminated.Reason, s.State.Terminated.Message)
+			return nil, c.ended(s.Name, s.State.Terminated.Reason, s.State.Terminated.Message)
 		case s.State.Waiting != nil && final(s.State.Waiting.Reason):
-			return false, c.ended(s.Name, s.State.Waiting.Reason, s.State.Waiting.Message)
+			return nil, c.ended(s.Name, s.State.Waiting.Reason, s.State.Waiting.Message)
 		case s.State.Waiting != nil:
-			p.waits = strings.TrimSpace(s.State.Waiting.Reason + " " + s.State.Waiting.Message)
+			waits(strings.TrimSpace(s.State.Waiting.Reason + " " + s.State.Waiting.Message))
 		case s.State.Running != nil:
 			_, p.Containers[i].id, _ = strings.Cut(s.ContainerID, "://")
 			running++
 		}
 	}
 	if is.Status.Phase == "Failed" || is.Status.Phase == "Succeeded" {
-		return false, fmt.Errorf("it ended at once: %s %s", is.Status.Reason, is.Status.Message)
+		return nil, fmt.Errorf("it ended at once: %s %s", is.Status.Reason, is.Status.Message)
 	}
 	if running < len(p.Containers) {
-		return false, nil
+		return missing, nil
 	}
 	p.uid, p.ips, p.hostIPs = is.Metadata.UID, nil, nil
 	for _, a := range is.Status.PodIPs {
@@ -298,7 +280,7 @@ func (c *Cluster) runs(ctx context.Context, p *Pod) (bool, error) {
 	for _, a := range is.Status.HostIPs {
 		p.hostIPs = append(p.hostIPs, a.IP)
 	}
-	return true, nil
+	return nil, nil
 }
 
 // final reports whether a container that waits for this reason does so for ever.
@@ -509,12 +491,12 @@ func (c *Cluster) remove(ctx context.Context, path string) error {
 		return nil
 	}
 	if err == nil {
-		err = c.until(ctx, always("it is still there"), func(ctx context.Context) (bool, error) {
-			err := c.api.Ask(ctx, http.MethodGet, path, nil, nil)
+		err = c.until(ctx, func(ctx context.Context) (missing, err error) {
+			err = c.api.Ask(ctx, http.MethodGet, path, nil, nil)
 			if Absent(err) {
-				return true, nil
+				return nil, nil
 			}
-			return false, err
+			return errors.New("it is still there"), err
 		})
 	}
 	if err != nil {

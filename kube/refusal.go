@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"nettoll/internal/oneline"
 	"nettoll/platform"
 )
 
@@ -30,7 +31,7 @@ func (c *Cluster) refused(what string, err error) error {
 
 func (o *Own) refused(what string, err error) error {
 	var s *Status
-	if errors.As(err, new(late)) { // the API server does answer
+	if late(err) {
 		return err
 	}
 	if !errors.As(err, &s) {
@@ -41,7 +42,7 @@ func (o *Own) refused(what string, err error) error {
 
 // refusal returns what a refusal means, in one line. place describes the cluster.
 func refusal(namespace, user, place, what string, s *Status) error {
-	text := strings.Join(strings.Fields(s.Message), " ")
+	text := oneline.Words(s.Message)
 	in := "in the namespace " + namespace
 	switch m := forbidden.FindStringSubmatch(text); {
 	case s.Code == http.StatusUnauthorized:

@@ -20,6 +20,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
+	"nettoll/internal/oneline"
 	"nettoll/record"
 )
 
@@ -81,7 +82,7 @@ func invalid(text []byte) *token.Token {
 func (d *decoder) parse(text string) (root ast.Node, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			root, err = nil, d.fault(nil, "", "the YAML parser cannot read this file (%s); write it in a simpler way", oneLine(fmt.Sprint(p)))
+			root, err = nil, d.fault(nil, "", "the YAML parser cannot read this file (%s); write it in a simpler way", oneline.Words(fmt.Sprint(p)))
 		}
 	}()
 	tokens := lexer.Tokenize(text)
@@ -115,11 +116,7 @@ func (d *decoder) syntax(err error) error {
 	if errors.As(err, &e) && e.GetToken() != nil {
 		text, at = e.GetMessage(), e.GetToken()
 	}
-	return d.fault(at, "", "not YAML: %s; check indentation (spaces, no tabs), colons, brackets and quotes here", oneLine(text))
-}
-
-func oneLine(text string) string {
-	return strings.Join(strings.Fields(strings.ReplaceAll(text, "\t", `\t`)), " ")
+	return d.fault(at, "", "not YAML: %s; check indentation (spaces, no tabs), colons, brackets and quotes here", oneline.Words(strings.ReplaceAll(text, "\t", `\t`)))
 }
 
 // checkTokens refuses YAML features that a suite does not need.

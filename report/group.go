@@ -58,7 +58,7 @@ scenarios:
 func (g group) takes(c record.Cell) bool {
 	for _, s := range g.scenarios {
 		a, b := s.Cell, c
-		if a.Tool != b.Tool || !oneLine(a.Workload, b.Workload) {
+		if a.Tool != b.Tool || !sameLine(a.Workload, b.Workload) {
 			return false
 		}
 		a.Workload, a.Tool, a.Options = "", "", record.Options{}
@@ -70,9 +70,9 @@ func (g group) takes(c record.Cell) bool {
 	return true
 }
 
-// oneLine reports whether two workloads belong on one line: throughput and latency of
+// sameLine reports whether two workloads belong on one line: throughput and latency of
 // one protocol, without a metric in common, and few enough metrics for a terminal.
-func oneLine(a, b string) bool {
+func sameLine(a, b string) bool {
 	protocol := func(workload string) string { p, _, _ := strings.Cut(workload, "_"); return p }
 	one, other := record.Primary(a), record.Primary(b)
 	if other[0] == record.Throughput {

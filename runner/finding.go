@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"nettoll/internal/oneline"
 	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/record"
@@ -335,7 +336,7 @@ type explained struct {
 func (e *explained) Unwrap() error { return e.error }
 
 // Error states the cause before the symptom.
-func (e *explained) Error() string { return joined(e.text, oneLine(e.error)) }
+func (e *explained) Error() string { return joined(e.text, oneline.Errors(e.error.Error())) }
 
 // diagnose looks for the cause of a failed trial, notes it on the trial and returns the failure, with
 // its cause if that is known. It does not look for a cause if the trial was interrupted or is not

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"nettoll/internal/oneline"
 	"nettoll/network"
 	"nettoll/plan"
 	"nettoll/platform"
@@ -223,7 +224,7 @@ func (s *session) settled(began, until moment, r rest, silent bool) *record.Sett
 // unsettled warns if a network did not become silent, or if that is not known.
 func unsettled(s *record.Settle, unknown error) []record.Warning {
 	if unknown != nil {
-		return []record.Warning{{Code: "not-silent", Text: fmt.Sprintf("it is not known whether the network was silent before the measurement: %s", oneLine(unknown))}}
+		return []record.Warning{{Code: "not-silent", Text: fmt.Sprintf("it is not known whether the network was silent before the measurement: %s", oneline.Errors(unknown.Error()))}}
 	}
 	if s == nil || s.Silent {
 		return nil

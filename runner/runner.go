@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"nettoll/internal/oneline"
 	"nettoll/network"
 	"nettoll/plan"
 	"nettoll/platform"
@@ -356,7 +357,7 @@ func (r *Runner) save(t record.Trial, place *order) error {
 	if err := t.Check(); err != nil { // a tool or the kernel counted nonsense: not a reason to lose all other trials
 		t = record.Trial{
 			Cell: t.Cell, Round: t.Round, Part: t.Part, Order: t.Order, Started: t.Started, Elapsed: t.Elapsed,
-			Status: record.Failed, Reason: "the measured values are impossible: " + oneLine(err),
+			Status: record.Failed, Reason: "the measured values are impossible: " + oneline.Errors(err.Error()),
 		}
 	}
 	if err := r.Save(t); err != nil {
@@ -396,7 +397,7 @@ func unusable(cells []record.Cell, began time.Time, err error) []record.Trial {
 		failed(context.Background(), &t, err)
 		var wrong *network.WrongPath
 		if errors.As(err, &wrong) {
-			t.Status, t.Reason = record.Invalid, oneLine(wrong)
+			t.Status, t.Reason = record.Invalid, oneline.Errors(wrong.Error())
 		}
 		trials[i] = t
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"nettoll/internal/oneline"
 	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/record"
@@ -62,7 +63,7 @@ func failed(ctx context.Context, t *record.Trial, err error) {
 			err = &explained{cause.finding, err}
 		}
 	}
-	t.Status, t.Reason = record.Failed, oneLine(err)
+	t.Status, t.Reason = record.Failed, oneline.Errors(err.Error())
 	var missing *platform.Unsupported
 	if errors.As(err, &missing) {
 		t.Remedy = missing.Remedy

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"nettoll/internal/oneline"
 	"nettoll/network"
 	"nettoll/plan"
 	"nettoll/platform"
@@ -146,7 +147,7 @@ func (r *Runner) insteadOfTurns(ctx context.Context, c plan.Contest, in []*sessi
 		i := slices.Index(c.Cells, cell)
 		trials[i] = in[i].trial(ctx, cell, time.Now().Add(-in[i].untold()))
 		if trials[i].Status == record.OK {
-			trials[i].Warnings = append(trials[i].Warnings, record.Warning{Code: "remark", Text: oneLine(why)})
+			trials[i].Warnings = append(trials[i].Warnings, record.Warning{Code: "remark", Text: oneline.Errors(why.Error())})
 		}
 	}
 	return trials

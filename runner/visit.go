@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"nettoll/internal/emulated"
+	"nettoll/internal/oneline"
 	"nettoll/network"
 	"nettoll/plan"
 	"nettoll/platform"
@@ -269,10 +269,6 @@ func (s *session) close(ctx context.Context) error {
 	return errors.Join(s.agents.close(), s.network.Close(ctx))
 }
 
-func oneLine(err error) string {
-	return strings.Join(strings.FieldsFunc(err.Error(), func(c rune) bool { return c == '\n' }), "; ")
-}
-
 // Recipe is how a network is built: by which driver, on which platform.
 type Recipe struct {
 	Platform platform.Platform
@@ -327,10 +323,10 @@ func (s *session) fault(ctx context.Context, t *record.Trial) error {
 		}
 		return nil
 	case t.Status == record.Failed:
-		t.Reason = joined(oneLine(err), t.Reason)
+		t.Reason = joined(oneline.Errors(err.Error()), t.Reason)
 		return err
 	default:
-		t.Warnings = append(t.Warnings, record.Warning{Code: "network-fault", Text: oneLine(err)})
+		t.Warnings = append(t.Warnings, record.Warning{Code: "network-fault", Text: oneline.Errors(err.Error())})
 		return nil
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"nettoll/internal/oneline"
 	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/record"
@@ -141,7 +142,7 @@ func (w *watcher) use(window, bytes, idle float64) (record.CPUUse, []record.Warn
 				return use, nil, nil
 			}
 			if e.uncounted != nil {
-				return use, []record.Warning{{Code: "container-cpu", Text: "the CPU time of containers is unknown: " + oneLine(e.uncounted)}}, nil
+				return use, []record.Warning{{Code: "container-cpu", Text: "the CPU time of containers is unknown: " + oneline.Errors(e.uncounted.Error())}}, nil
 			}
 		}
 	}

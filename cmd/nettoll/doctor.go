@@ -86,7 +86,7 @@ func found(name, how string, err error) finding {
 		f.How = how
 		return f
 	}
-	f.Reason = oneLine(err)
+	f.Reason = told(err.Error())
 	var missing *platform.Unsupported
 	if errors.As(err, &missing) {
 		f.Fix = missing.Remedy
@@ -271,7 +271,7 @@ func engineState(ctx context.Context) string {
 	defer c.Close()
 	v, err := c.ServerVersion(ctx, client.ServerVersionOptions{})
 	if err != nil {
-		return "-" + oneLine(err)
+		return "-" + told(err.Error())
 	}
 	return fmt.Sprintf("engine %s at %s, API %s", v.Version, target, c.ClientVersion())
 }

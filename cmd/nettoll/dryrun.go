@@ -31,7 +31,7 @@ func (a *app) dryRun(ctx context.Context, f runFlags, cells []record.Cell, skips
 	if !refused(ctx, err) {
 		return err
 	}
-	return a.showPlan(f, cells, skips, set, impossible{reasons: []reason{{[]string{"all of it"}, oneLine(err)}}})
+	return a.showPlan(f, cells, skips, set, impossible{reasons: []reason{{[]string{"all of it"}, told(err.Error())}}})
 }
 
 // showPlan prints a plan, and the parts of it that cannot run here.

@@ -70,7 +70,7 @@ func (h *impossible) note(name string, err error) error {
 	if !errors.Is(err, platform.ErrUnsupported) {
 		return nil
 	}
-	h.reasons = noted(h.reasons, name, oneLine(withRemedy(err)))
+	h.reasons = noted(h.reasons, name, told(withRemedy(err).Error()))
 	return err
 }
 

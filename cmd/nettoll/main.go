@@ -21,6 +21,7 @@ import (
 	"golang.org/x/term"
 
 	"nettoll/internal/cgroup"
+	"nettoll/internal/oneline"
 	"nettoll/internal/origin"
 	"nettoll/internal/program"
 	"nettoll/platform/lab"
@@ -136,7 +137,7 @@ func (a *app) run(ctx context.Context) int {
 	if errors.Is(err, lab.ErrKilled) && a.watched {
 		fmt.Fprint(a.stderr, clearLine) // left by the process that was killed
 	}
-	fmt.Fprintf(a.stderr, "nettoll: %s\n", oneLine(err))
+	fmt.Fprintf(a.stderr, "nettoll: %s\n", told(err.Error()))
 	switch {
 	case errors.As(err, &usageError{}):
 		return exitUsage
@@ -169,18 +170,10 @@ func (s *sink) Write(b []byte) (int, error) {
 // longestLine bounds the text of one error, in characters: names in run files and suites can have any length.
 const longestLine = 4000
 
-// oneLine returns the text of an error, which may join several, on one line.
-func oneLine(err error) string { return told(err.Error()) }
-
-// told returns a text on one line for standard error, without any characters that a terminal would act on: names
-// come from files, and reasons from other programs.
+// told returns a text, or errors that were joined, on one line for standard error, without any characters that a
+// terminal would act on: names come from files, and reasons from other programs.
 func told(text string) string {
-	text = strings.Join(strings.FieldsFunc(text, func(c rune) bool { return c == '\n' }), "; ")
-	text = report.Printable(text)
-	if letters := []rune(text); len(letters) > longestLine {
-		return string(letters[:longestLine-1]) + "…"
-	}
-	return text
+	return oneline.Cut(report.Printable(oneline.Errors(text)), longestLine)
 }
 
 // checkPaths refuses a --tool-path that would have no effect.

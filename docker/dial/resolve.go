@@ -125,7 +125,7 @@ func (f folder) byDefault() (Target, error) {
 func (f folder) byAddress(address, source string) (Target, error) {
 	named := Target{Source: source + " " + quoted(Target{Host: address}.redacted())}
 	if strings.HasPrefix(address, "/") {
-		return Target{}, named.unusable(errors.New("this is a path, not an address"), "name a socket as unix://"+oneLine(address))
+		return Target{}, named.unusable(errors.New("this is a path, not an address"), "name a socket as unix://"+foreign(address))
 	}
 	host, err := opts.ParseHost(tlsWanted() != "", address)
 	if err != nil {
@@ -185,7 +185,7 @@ func (f folder) contexts() *store.ContextStore {
 
 // byContext reads a context; from is where it was named.
 func (f folder) byContext(name, from string) (Target, error) {
-	contexts, named := f.contexts(), Target{Source: contextSource + oneLine(name)}
+	contexts, named := f.contexts(), Target{Source: contextSource + foreign(name)}
 	metadata, err := contexts.GetMetadata(name)
 	if cerrdefs.IsNotFound(err) {
 		return Target{}, named.unusable(fmt.Errorf("there is no such context (named by %s)", from), instead(name, from, contexts))
@@ -213,7 +213,7 @@ func (f folder) byContext(name, from string) (Target, error) {
 func instead(name, from string, contexts store.Lister) string {
 	names, _ := store.Names(contexts) // nothing can be suggested from an unreadable store
 	names = append([]string{defaultContext}, names...)
-	remedy := "contexts here: " + oneLine(strings.Join(names, ", "))
+	remedy := "contexts here: " + foreign(strings.Join(names, ", "))
 	if near, ok := plan.Nearest(name, names); ok {
 		remedy = fmt.Sprintf("did you mean %q? %s", near, remedy)
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/nsexec"
+	"nettoll/internal/oneline"
 )
 
 // sshArgs returns the arguments of the ssh program that logs in and connects to the engine there.
@@ -106,7 +107,7 @@ func (c *sshConn) why(err error) error {
 	if c.err == nil {
 		return err
 	}
-	failure := &sshFailed{said: lastLine(c.stderr.String()), err: c.err}
+	failure := &sshFailed{said: foreign(oneline.Last(c.stderr.String(), 1)), err: c.err}
 	c.failed(failure)
 	return failure
 }

@@ -95,7 +95,7 @@ func (t Target) encrypted() bool { return t.scheme() == "tcp" && (t.tls != nil |
 var password = regexp.MustCompile(`(://[^/@:]*):[^@]*@`)
 
 // redacted returns the address in a form that can be shown: in one line and without a password.
-func (t Target) redacted() string { return oneLine(password.ReplaceAllString(t.Host, "$1:xxxxx@")) }
+func (t Target) redacted() string { return foreign(password.ReplaceAllString(t.Host, "$1:xxxxx@")) }
 
 // useCertificates returns advice on how to configure certificates for the engine.
 func (t Target) useCertificates() string {
@@ -116,5 +116,5 @@ func (t Target) tryLogin() string {
 	if err != nil {
 		return fix
 	}
-	return "try: ssh " + oneLine(strings.Join(args, " "))
+	return "try: ssh " + foreign(strings.Join(args, " "))
 }

@@ -13,7 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode"
+
+	"nettoll/internal/oneline"
 )
 
 // Unreachable states in one line why an engine cannot be used, and what would fix it.
@@ -129,30 +130,10 @@ func words(err error) string {
 	if errors.As(err, &request) {
 		err = request.Err
 	}
-	return oneLine(strings.TrimPrefix(err.Error(), daemonSays))
+	return foreign(strings.TrimPrefix(err.Error(), daemonSays))
 }
 
-// oneLine makes a foreign text fit for one line of an error: without line breaks, without characters
-// that a terminal would act on, and of limited length.
-func oneLine(text string) string {
-	words := strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool {
-		return unicode.IsSpace(r) || !unicode.IsPrint(r)
-	})
-	line := []rune(strings.Join(words, " "))
-	if len(line) > longest {
-		return string(line[:longest-1]) + "…"
-	}
-	return string(line)
-}
+// foreign makes a text of others fit for an error.
+func foreign(text string) string { return oneline.Cut(oneline.Words(text), longest) }
 
-// lastLine returns the last line of a text that is not blank.
-func lastLine(text string) (last string) {
-	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
-		if line = oneLine(line); line != "" {
-			last = line
-		}
-	}
-	return last
-}
-
-func quoted(text string) string { return `"` + oneLine(text) + `"` }
+func quoted(text string) string { return `"` + foreign(text) + `"` }

@@ -14,8 +14,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"nettoll/platform/lab"
 )
@@ -158,41 +156,4 @@ func TestSilence(t *testing.T) {
 			t.Errorf("interrupted: %v", err)
 		}
 	}
-}
-
-func TestOneLine(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                       "",
-		" a\n\tb\r\n":            "a b",
-		"\x1b[31mred\x1b[0m\x00": "[31mred [0m",
-		"\u202eturned\u2028":     "turned",
-		"bad \xff byte":          "bad \uFFFD byte",
-		strings.Repeat("ä", 301): strings.Repeat("ä", 299) + "…",
-	} {
-		if got := oneLine(text); got != want {
-			t.Errorf("oneLine(%q) = %q, want %q", text, got, want)
-		}
-	}
-	for text, want := range map[string]string{"": "", "a\nb\n \n": "b", "a\r\nb\x1b\r\n\r\n": "b", "one": "one"} {
-		if got := lastLine(text); got != want {
-			t.Errorf("lastLine(%q) = %q, want %q", text, got, want)
-		}
-	}
-}
-
-func FuzzOneLine(f *testing.F) {
-	for _, text := range []string{"", "a\nb", "\x1b[2J", "\xff", strings.Repeat("x", 400), "a\r\n\u2028b"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		for _, line := range []string{oneLine(text), lastLine(text)} {
-			if !utf8.ValidString(line) || utf8.RuneCountInString(line) > longest || line != strings.TrimSpace(line) ||
-				strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
-				t.Errorf("%q becomes %q", text, line)
-			}
-			if again := oneLine(line); again != line {
-				t.Errorf("%q becomes %q and then %q", text, line, again)
-			}
-		}
-	})
 }

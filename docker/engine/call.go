@@ -12,6 +12,8 @@ import (
 
 	cerrdefs "github.com/containerd/errdefs"
 	"golang.org/x/sync/errgroup"
+
+	"nettoll/internal/oneline"
 )
 
 // asking returns a context for a request to an engine that no caller's context bounds.
@@ -37,22 +39,8 @@ func (e *Engine) asking() (context.Context, context.CancelFunc) {
 // heard records whether the engine answered.
 func (e *Engine) heard(err error) { e.silent.Store(errors.Is(err, context.DeadlineExceeded)) }
 
-// pause is the time between two calls of until.
+// pause is the time between two questions to an engine about the same thing.
 const pause = 10 * time.Millisecond
-
-// until calls answer repeatedly until it returns true or an error, or ctx is done.
-func until(ctx context.Context, answer func() (bool, error)) error {
-	for {
-		if yes, err := answer(); yes || err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(pause):
-		}
-	}
-}
 
 // Each calls do for all elements concurrently, at most limit at a time, or without a limit if it is
 // -1. The errors are in the order of the elements.
@@ -94,7 +82,7 @@ func brief(err error) error {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		text = "the engine broke off the connection"
 	}
-	return &daemonError{text: strings.Join(strings.Fields(text), " "), err: err}
+	return &daemonError{text: oneline.Words(text), err: err}
 }
 
 // daemonError is an error of an engine.

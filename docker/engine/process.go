@@ -13,6 +13,7 @@ import (
 	"github.com/moby/moby/api/pkg/stdcopy"
 	"github.com/moby/moby/client"
 
+	"nettoll/internal/await"
 	"nettoll/internal/nsexec"
 	"nettoll/platform"
 )
@@ -55,9 +56,12 @@ func (c *Container) ended(exec string, age int) error {
 	defer cancel()
 	var state client.ExecInspectResult
 	var err error
-	late := until(ctx, func() (bool, error) {
+	late := await.Until(ctx, 0, pause, func(ctx context.Context) (missing, _ error) {
 		state, err = c.engine.Client.ExecInspect(ctx, exec, client.ExecInspectOptions{})
-		return !state.Running, err
+		if state.Running {
+			missing = errors.New("it has not ended")
+		}
+		return missing, err
 	})
 	c.engine.heard(err)
 	switch {

@@ -12,6 +12,8 @@ import (
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
+
+	"nettoll/internal/await"
 )
 
 // How long the removal of an object is tried. A restarted engine first ends the containers that it
@@ -25,29 +27,27 @@ const (
 
 // remove removes an object and returns when it is gone.
 func (o Object) remove(ctx context.Context, c *client.Client) error {
-	ctx, cancel := context.WithTimeout(ctx, absenceTime)
-	defer cancel()
 	var said error      // the last error that is not a timeout, if there is one
 	var since time.Time // when the engine began to refuse
-	err := until(ctx, func() (bool, error) {
-		err := o.removeOnce(ctx, c)
+	err := await.Until(ctx, absenceTime, pause, func(ctx context.Context) (missing, err error) {
+		err = o.removeOnce(ctx, c)
 		if err == nil || gone(err) {
-			return true, nil
+			return nil, nil
 		}
 		if said == nil || !errors.Is(err, context.DeadlineExceeded) {
 			said = err
 		}
 		switch {
 		case o.Kind == "image" && cerrdefs.IsConflict(err): // a container uses it, and nobody here ends that
-			return false, err
+			return nil, err
 		case away(err):
 			since = time.Time{}
 		case since.IsZero():
 			since = time.Now()
 		case time.Since(since) > refusalTime:
-			return false, said
+			return nil, err
 		}
-		return false, nil
+		return err, nil
 	})
 	if err != nil {
 		return failed(said, "remove %s", o)

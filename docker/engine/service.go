@@ -15,6 +15,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"nettoll/agent"
+	"nettoll/internal/await"
 )
 
 // Ingress is the network of every swarm that carries connections to published ports.
@@ -154,11 +155,9 @@ const taskTime = 2 * time.Minute
 // running waits for the service's task, and returns the id of its container.
 func (s *Swarm) running(ctx context.Context, service string) (id string, err error) {
 	filters := make(client.Filters).Add("service", service)
-	within, cancel := context.WithTimeout(ctx, taskTime)
-	defer cancel()
 	state := "no task was made"
-	err = until(within, func() (bool, error) {
-		res, err := s.Manager.Engine.Client.TaskList(within, client.TaskListOptions{Filters: filters})
+	err = await.Until(ctx, taskTime, pause, func(ctx context.Context) (missing, err error) {
+		res, err := s.Manager.Engine.Client.TaskList(ctx, client.TaskListOptions{Filters: filters})
 		for _, t := range res.Items {
 			state = fmt.Sprintf("its task is %s", t.Status.State)
 			if t.Status.Err != "" {
@@ -170,16 +169,19 @@ func (s *Swarm) running(ctx context.Context, service string) (id string, err err
 					id = t.Status.ContainerStatus.ContainerID
 				}
 			case swarm.TaskStateFailed, swarm.TaskStateRejected, swarm.TaskStateComplete, swarm.TaskStateShutdown, swarm.TaskStateOrphaned:
-				return false, errors.New(state)
+				return nil, errors.New(state)
 			}
 		}
-		return id != "", err
+		if id == "" {
+			missing = errors.New(state)
+		}
+		return missing, err
 	})
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
 		err = fmt.Errorf("%s: %w", state, context.Cause(ctx))
-	case within.Err() != nil:
+	case errors.As(err, new(*await.Late)):
 		err = brief(fmt.Errorf("after %v %s", taskTime, state))
 	default:
 		err = brief(err)

@@ -14,7 +14,9 @@ import (
 	"github.com/moby/moby/api/types/swarm"
 	"github.com/moby/moby/client"
 
+	"nettoll/internal/await"
 	"nettoll/internal/daemon"
+	"nettoll/internal/oneline"
 )
 
 // Swarm is the swarm that engines are nodes of.
@@ -101,16 +103,18 @@ func (s *Swarm) ready(ctx context.Context, hosts []*Host, names map[*Host]string
 func Settle(ctx context.Context, hosts []*Host) error {
 	for _, h := range hosts {
 		ours := make(client.Filters).Add("label", Label+"="+h.Engine.Run).Add("scope", "swarm")
-		var left client.NetworkListResult
-		err := until(ctx, func() (_ bool, err error) {
-			left, err = h.Engine.Client.NetworkList(ctx, client.NetworkListOptions{Filters: ours})
-			return len(left.Items) == 0, err
+		err := await.Until(ctx, 0, pause, func(ctx context.Context) (missing, err error) {
+			left, err := h.Engine.Client.NetworkList(ctx, client.NetworkListOptions{Filters: ours})
+			switch {
+			case err != nil:
+				return nil, failed(err, "list networks of %s", h.name)
+			case len(left.Items) > 0:
+				missing = fmt.Errorf("docker: %s still has the network %s", h.name, left.Items[0].Name)
+			}
+			return missing, nil
 		})
-		if err != nil && len(left.Items) > 0 {
-			return fmt.Errorf("docker: %s still has the network %s: %w", h.name, left.Items[0].Name, err)
-		}
 		if err != nil {
-			return failed(err, "list networks of %s", h.name)
+			return err
 		}
 	}
 	return nil
@@ -161,8 +165,8 @@ func FormSwarm(ctx context.Context, engines []*Private) (*Swarm, error) {
 		return s, nil
 	}
 	for _, p := range engines {
-		if said := p.daemon.Log(); said != "" {
-			err = fmt.Errorf("%w; dockerd of %s logs: %s", err, p.name, strings.ReplaceAll(said, "\n", " | "))
+		if said := oneline.Output(p.daemon.Log()); said != "" {
+			err = fmt.Errorf("%w; dockerd of %s logs: %s", err, p.name, said)
 		}
 	}
 	return nil, err

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"nettoll/internal/oneline"
 )
 
 // byName are libraries that the C library opens by name when a thread is cancelled or a database is read.
@@ -39,8 +41,7 @@ func needs(program, loader string) (all []library, err error) {
 	list.Env = []string{"LC_ALL=C"} // without LD_LIBRARY_PATH, as where the program will run
 	out, err := list.CombinedOutput()
 	if err != nil {
-		said := strings.Join(strings.Fields(string(out)), " ")
-		return nil, fmt.Errorf("%s needs a library that cannot be loaded on this machine; install the package that has it: %w: %s", program, err, said)
+		return nil, fmt.Errorf("%s needs a library that cannot be loaded on this machine; install the package that has it: %w: %s", program, err, oneline.Words(string(out)))
 	}
 	own := filepath.Dir(loader)
 	var further []library

@@ -17,8 +17,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/await"
 	"nettoll/internal/emulated"
 	"nettoll/internal/nsexec"
+	"nettoll/internal/oneline"
 	"nettoll/internal/undo"
 	"nettoll/platform"
 )
@@ -144,8 +146,8 @@ func (d *Daemon) said() string {
 	if complaints := d.log.complaints(); len(complaints) > 0 {
 		return ": it says: " + strings.Join(complaints, " | ")
 	}
-	if text := d.log.String(); text != "" {
-		return ": its log ends with: " + strings.ReplaceAll(text, "\n", " | ")
+	if text := oneline.Output(d.log.String()); text != "" {
+		return ": its log ends with: " + text
 	}
 	return ": it logged nothing"
 }
@@ -174,17 +176,15 @@ func (d *Daemon) Stop() error {
 // is left.
 func (d *Daemon) endOrphans() error {
 	within := emulated.Patience(grace)
-	for end := time.Now().Add(within); ; time.Sleep(time.Millisecond) {
-		err := unix.Kill(-d.PID(), unix.SIGKILL)
-		switch {
+	return await.Until(context.Background(), within, time.Millisecond, func(context.Context) (missing, err error) {
+		switch err := unix.Kill(-d.PID(), unix.SIGKILL); {
 		case errors.Is(err, unix.ESRCH):
-			return nil
+			return nil, nil
 		case err != nil:
-			return fmt.Errorf("%s: end the processes that it has started: %w", d, err)
-		case time.Now().After(end):
-			return fmt.Errorf("%s: the processes that it has started did not end within %v of being killed", d, within)
+			return nil, fmt.Errorf("%s: end the processes that it has started: %w", d, err)
 		}
-	}
+		return fmt.Errorf("%s: the processes that it has started did not end within %v of being killed", d, within), nil
+	})
 }
 
 // Kill kills the daemon. When it returns, Fault reports it.

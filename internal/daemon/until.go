@@ -2,46 +2,24 @@ package daemon
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
+	"nettoll/internal/await"
 	"nettoll/internal/emulated"
 )
 
 // interval is the pause between two calls.
 const interval = 20 * time.Millisecond
 
-// Until calls ready repeatedly until it returns nil, one of the daemons has ended, or patience is over,
-// which is extended on emulated machines. In the last case it returns the last error of ready.
+// Until is await.Until for what depends on daemons: it also ends when one of them has ended. Any error of ready is taken
+// as what is missing, and patience is extended on emulated machines.
 func Until(ctx context.Context, patience time.Duration, ready func(context.Context) error, needed ...*Daemon) error {
-	asking, cancel := context.WithTimeout(ctx, emulated.Patience(patience))
-	defer cancel()
-	var last error
-	for {
+	return await.Until(ctx, emulated.Patience(patience), interval, func(ctx context.Context) (missing, err error) {
 		for _, d := range needed {
 			if err := d.Fault(); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		err := ready(asking)
-		if err == nil {
-			return nil
-		}
-		// An error caused by the time limit is not an answer.
-		if last == nil || asking.Err() == nil || !errors.Is(err, context.DeadlineExceeded) {
-			last = err
-		}
-		select {
-		case <-asking.Done():
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) && last != nil {
-				return fmt.Errorf("%w: %w", context.Cause(ctx), last)
-			}
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			return last
-		case <-time.After(interval):
-		}
-	}
+		return ready(ctx), nil
+	})
 }

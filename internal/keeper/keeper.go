@@ -19,10 +19,11 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"nettoll/internal/oneline"
 )
 
 // Args are the arguments that make a program of nettoll a keeper: it then calls Main.
@@ -257,13 +258,7 @@ func (k *keeper) run(p Program) error {
 	if status.Signaled() {
 		how = "killed by signal: " + status.Signal().String()
 	}
-	return fmt.Errorf("%s: %s: %s", filepath.Base(p.Path), how, lastLines(string(said[:n])))
-}
-
-// lastLines joins the last lines of a text into one.
-func lastLines(text string) string {
-	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
-	return strings.Join(lines[max(0, len(lines)-5):], " | ")
+	return fmt.Errorf("%s: %s: %s", filepath.Base(p.Path), how, oneline.Last(string(said[:n]), 5))
 }
 
 // nobody is the user and group ID of a user who owns nothing.

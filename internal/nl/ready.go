@@ -9,26 +9,26 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"nettoll/internal/await"
 )
 
 // readyTime bounds how long the kernel may take to complete a change that it has accepted.
 const readyTime = 30 * time.Second
 
-// await calls ready until it returns true or an error, or ctx ends.
-func await(ctx context.Context, what string, ready func() (bool, error)) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, readyTime, fmt.Errorf("not ready after %v", readyTime))
-	defer cancel()
-	for {
-		ok, err := ready()
-		if ok || err != nil {
-			return err
+// ready waits until the kernel has completed a change.
+func ready(ctx context.Context, what string, done func() (bool, error)) error {
+	err := await.Until(ctx, readyTime, time.Millisecond, func(context.Context) (missing, err error) {
+		is, err := done()
+		if !is {
+			missing = fmt.Errorf("wait for %s: not ready", what)
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s: %w", what, context.Cause(ctx))
-		case <-time.After(time.Millisecond):
-		}
+		return missing, err
+	})
+	if errors.As(err, new(*await.Late)) {
+		return fmt.Errorf("%w after %v", err, readyTime)
 	}
+	return err
 }
 
 // Running waits until the kernel has noticed the carrier of devices that are up, so that bridges
@@ -36,7 +36,7 @@ func await(ctx context.Context, what string, ready func() (bool, error)) error {
 // once for a device that is looked up individually.
 func (n *NS) Running(ctx context.Context, names ...string) error {
 	for _, name := range names {
-		err := await(ctx, "wait for carrier of "+name, func() (bool, error) {
+		err := ready(ctx, "carrier of "+name, func() (bool, error) {
 			l, err := n.Link(name)
 			return err == nil && l.Attrs().OperState == netlink.OperUp, err
 		})
@@ -59,7 +59,7 @@ func (n *NS) Own(ctx context.Context, addrs ...netip.Addr) error {
 // own waits until the routes to all addresses, whose types routeType returns, end in the namespace.
 func own(ctx context.Context, addrs []netip.Addr, routeType func(netip.Addr) (uint8, error)) error {
 	for _, a := range addrs {
-		err := await(ctx, fmt.Sprintf("wait for address %s", a), func() (bool, error) {
+		err := ready(ctx, fmt.Sprintf("address %s", a), func() (bool, error) {
 			kind, err := routeType(a)
 			if errors.Is(err, unix.ENETUNREACH) {
 				return false, nil

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"nettoll/internal/oneline"
 )
 
 // Life is what the processes of all platforms have in common: their standard streams, and how they ended. Together with
@@ -23,7 +25,7 @@ func NewLife() *Life { return &Life{over: make(chan struct{})} }
 
 // End notes how the process ended; it is called once. It adds what Errors has, unless err ends with that already.
 func (l *Life) End(err error) {
-	if last := strings.ReplaceAll(l.Errors.String(), "\n", " | "); err != nil && last != "" && !strings.HasSuffix(err.Error(), last) {
+	if last := oneline.Output(l.Errors.String()); err != nil && last != "" && !strings.HasSuffix(err.Error(), last) {
 		err = fmt.Errorf("%w: %s", err, last)
 	}
 	l.err = err

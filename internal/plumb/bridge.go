@@ -2,6 +2,7 @@ package plumb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"nettoll/internal/await"
 	"nettoll/internal/nl"
 	"nettoll/network"
 )
@@ -153,25 +155,26 @@ func (s *Site) Settle(ctx context.Context) error {
 		return nil
 	}
 	var heard uint64 // packets, until last
-	begin := time.Now()
-	last := begin
-	for time.Since(last) < calm && time.Since(begin) < hushTime {
+	last := time.Now()
+	err := await.Until(ctx, hushTime, calm/10, func(context.Context) (missing, err error) {
 		var now uint64
 		for _, l := range s.loud {
 			received, err := l.received()
 			if err != nil {
-				return err
+				return nil, err
 			}
 			now += received
 		}
 		if now != heard {
 			heard, last = now, time.Now()
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(calm / 10):
+		if time.Since(last) < calm {
+			missing = errors.New("containers still send reports")
 		}
+		return missing, nil
+	})
+	if err != nil && !errors.As(err, new(*await.Late)) {
+		return err
 	}
 	for _, l := range s.loud {
 		if err := l.up(l.plug); err != nil {

@@ -12,7 +12,6 @@ import (
 	"nettoll/internal/nl"
 	"nettoll/internal/nl/nft"
 	"nettoll/network"
-	"nettoll/platform"
 	"nettoll/sampler"
 )
 
@@ -36,12 +35,13 @@ type Lister interface {
 	Interfaces(context.Context) ([]nl.Interface, error)
 }
 
-// deviceOf returns a hop of an endpoint's device. If its namespace is not known, the endpoint is asked.
-func deviceOf(e platform.Endpoint, ns, device string) network.Hop {
+// deviceOf returns a hop of an endpoint's device, whose counts come from its namespace, or, if that is not known, from what
+// lists its devices.
+func deviceOf(where, ns string, lists Lister, device string) network.Hop {
 	if ns == "" {
-		return ListedHop(e.Name(), e.(Lister), device)
+		return ListedHop(where, lists, device)
 	}
-	return DeviceHop(e.Name(), ns, device)
+	return DeviceHop(where, ns, device)
 }
 
 // ListedHop returns a device of an endpoint that lists its devices as a hop.
@@ -71,6 +71,9 @@ type Far interface {
 // listed returns a function that finds a device among those that an endpoint lists.
 func listed(where string, of Lister, device string) func(context.Context) (network.Count, error) {
 	return func(ctx context.Context) (network.Count, error) {
+		if of == nil {
+			return network.Count{}, fmt.Errorf("%s: its devices cannot be read: its network namespace is not known", where)
+		}
 		all, err := of.Interfaces(ctx)
 		if err != nil {
 			return network.Count{}, err
@@ -92,7 +95,7 @@ func counted(d nl.Interface) network.Count {
 }
 
 // Hop returns the node's own device as a hop.
-func (n *Node) Hop() network.Hop { return deviceOf(n.Endpoint, n.NS, n.Device) }
+func (n *Node) Hop() network.Hop { return deviceOf(n.Name(), n.NS, n.Lists, n.Device) }
 
 // PortHop returns the host's end of the node's veth pair as a hop.
 func (n *Node) PortHop() network.Hop {
@@ -104,7 +107,7 @@ func (n *Node) PortHop() network.Hop {
 }
 
 // LoopbackHop returns the node's lo as a hop.
-func (n *Node) LoopbackHop() network.Hop { return deviceOf(n.Endpoint, n.NS, "lo") }
+func (n *Node) LoopbackHop() network.Hop { return deviceOf(n.Name(), n.NS, n.Lists, "lo") }
 
 // OverLoopback is the Reach of networks whose nodes share a namespace.
 func OverLoopback(_, _ *Node, f network.Family) netip.Addr {
@@ -121,7 +124,7 @@ func LoopbackHops(from, _ *Node, _ network.Family) []network.Hop {
 
 // Hop returns a device of the host as a hop.
 func (h *Host) Hop(device string) network.Hop {
-	hop := deviceOf(h.Host, h.NS, device)
+	hop := deviceOf(h.Name(), h.NS, h.Lists, device)
 	if h.NS == "" { // the host lists its devices itself: their names identify them
 		hop.Device = hop.Name
 	}

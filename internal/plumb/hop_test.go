@@ -52,3 +52,10 @@ func TestReadingThatFailsIsNotKept(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 }
+
+func TestHopOfAnEndpointThatIsNotSeen(t *testing.T) {
+	_, err := (&plumb.Node{Endpoint: place{}, Device: "eth0"}).Hop().Read(t.Context())
+	if err == nil || err.Error() != "c: its devices cannot be read: its network namespace is not known" {
+		t.Error(err)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/agent"
+	"nettoll/internal/await"
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
 	"nettoll/network"
@@ -178,12 +179,12 @@ func (h *Host) AddOver(device netlink.Link, parent func(uplink netlink.Link)) er
 			device.Attrs().Namespace = netlink.NsFd(fd)
 			add = func(n *nl.NS) error { return h.addOver(n, device, parent) }
 		}
-		for deadline := time.Now().Add(goneTime); ; time.Sleep(50 * time.Millisecond) {
-			err := nl.With("", add)
-			if !errors.Is(err, unix.EEXIST) || time.Now().After(deadline) {
-				return err
+		return await.Until(context.Background(), goneTime, 50*time.Millisecond, func(context.Context) (taken, err error) {
+			if err = nl.With("", add); errors.Is(err, unix.EEXIST) {
+				return err, nil
 			}
-		}
+			return nil, err
+		})
 	})
 	if errors.Is(err, unix.EEXIST) {
 		return &platform.Unsupported{

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/keeper"
+	"nettoll/internal/oneline"
 	"nettoll/sampler"
 )
 
@@ -61,9 +62,8 @@ type Output struct {
 // Why returns in one line why the program failed, in its own words if it printed any.
 func (o Output) Why() string {
 	for _, text := range []string{o.Stderr, o.Stdout} {
-		lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
-		if n := len(lines); n > 0 {
-			return strings.Join(lines[max(0, n-3):], " | ")
+		if said := oneline.Last(text, 3); said != "" {
+			return said
 		}
 	}
 	return fmt.Sprintf("exit status %d, without any output", o.Status)

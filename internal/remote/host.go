@@ -121,8 +121,17 @@ func (h *Host) Start(ctx context.Context, c platform.Command) (platform.Process,
 	return h.start(ctx, h.name, "", c)
 }
 
-// Containers implements platform.Host: network namespaces, which the agent holds.
-func (h *Host) Containers(ctx context.Context, n int) ([]platform.Endpoint, error) {
+// Containers implements platform.Host.
+func (h *Host) Containers(ctx context.Context, n int) (all []platform.Endpoint, err error) {
+	made, err := h.Make(ctx, n)
+	for _, c := range made {
+		all = append(all, c)
+	}
+	return all, err
+}
+
+// Make makes n containers: network namespaces, which the agent holds.
+func (h *Host) Make(ctx context.Context, n int) ([]*Container, error) {
 	paths, err := h.makeSpaces(ctx, n)
 	if err != nil {
 		return nil, &platform.Unsupported{
@@ -132,7 +141,7 @@ func (h *Host) Containers(ctx context.Context, n int) ([]platform.Endpoint, erro
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.spaces = append(h.spaces, paths...)
-	all := make([]platform.Endpoint, n)
+	all := make([]*Container, n)
 	for i, path := range paths {
 		h.next++
 		all[i] = &Container{host: h, name: fmt.Sprintf("%sc%d", h.name, h.next), Space: path}

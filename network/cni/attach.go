@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"nettoll/internal/nl"
+	"nettoll/internal/oneline"
 	"nettoll/internal/plumb"
 )
 
@@ -68,7 +69,7 @@ func (c *caller) valid(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	return errors.New(strings.Trim(oneLine(err.Error()), "[]")) // libcni prints the error as a list, usually of one
+	return errors.New(strings.Trim(oneline.Output(err.Error()), "[]")) // libcni prints the error as a list, usually of one
 }
 
 // add attaches one container.

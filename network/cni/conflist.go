@@ -14,6 +14,8 @@ import (
 	"github.com/containernetworking/cni/libcni"
 	"github.com/containernetworking/cni/pkg/utils"
 	"github.com/containernetworking/cni/pkg/version"
+
+	"nettoll/internal/oneline"
 )
 
 // Conflist is a user's network configuration list.
@@ -61,7 +63,7 @@ func parse(file string, text []byte) (*Conflist, error) {
 		list.Plugins = append(list.Plugins, further...)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %s", file, oneLine(strings.TrimPrefix(err.Error(), "error parsing configuration list: ")))
+		return nil, fmt.Errorf("%s: %s", file, oneline.Output(strings.TrimPrefix(err.Error(), "error parsing configuration list: ")))
 	}
 	if bad := utils.ValidateNetworkName(list.Name); bad != nil {
 		return nil, fmt.Errorf(`%s: the name %q: letters, digits and ". _ -" are allowed, and a letter or digit comes first`, file, list.Name)
@@ -148,8 +150,3 @@ func (c *Conflist) keptIn(dir string) (*libcni.NetworkConfigList, error) {
 }
 
 const hostLocal = "host-local"
-
-// oneLine joins the lines of a text.
-func oneLine(text string) string {
-	return strings.Join(strings.FieldsFunc(strings.TrimSpace(text), func(c rune) bool { return c == '\n' || c == '\r' }), " | ")
-}

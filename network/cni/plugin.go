@@ -19,6 +19,7 @@ import (
 
 	"nettoll/internal/beside"
 	"nettoll/internal/nsexec"
+	"nettoll/internal/oneline"
 	"nettoll/platform"
 )
 
@@ -130,10 +131,10 @@ func (r *runner) ExecPlugin(ctx context.Context, path string, config []byte, env
 func refusal(err error, out, errText []byte) error {
 	var told types.Error
 	if json.Unmarshal(out, &told) == nil && told.Msg != "" {
-		return errors.New(oneLine(told.Error()))
+		return errors.New(oneline.Output(told.Error()))
 	}
 	for _, text := range [][]byte{errText, out} {
-		if line := oneLine(string(text[:min(len(text), mostTold)])); line != "" {
+		if line := oneline.Output(string(text[:min(len(text), mostTold)])); line != "" {
 			return fmt.Errorf("%w: %s", err, line)
 		}
 	}

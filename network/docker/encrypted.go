@@ -98,8 +98,8 @@ func (n *build) proveESP(t *tunnel) error {
 		if from.Host == to.Host {
 			return hops
 		}
-		there, back := arrived[link{on(from.Host), on(to.Host)}], arrived[link{on(to.Host), on(from.Host)}]
-		return append(hops, plumb.RuleHop(from.Host, "esp-"+to.Host.Name(), network.Rule, there, back))
+		here, there := n.engines[from.Host.Index], n.engines[to.Host.Index]
+		return append(hops, plumb.RuleHop(from.Host, "esp-"+to.Host.Name(), network.Rule, arrived[link{here, there}], arrived[link{there, here}]))
 	}
 	return nil
 }

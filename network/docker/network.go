@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nettoll/docker/engine"
+	"nettoll/internal/await"
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/network"
@@ -30,7 +31,7 @@ func begin(topo network.Topology, hosts engine.Hosts) *build {
 	}
 	site.Push("engines' objects", hosts.Close)
 	for i, h := range n.engines {
-		site.Hosts = append(site.Hosts, &plumb.Host{Host: h, Index: i})
+		site.Hosts = append(site.Hosts, &plumb.Host{Host: h, Lists: h, Index: i})
 	}
 	if place := n.engines[0].Place(); place > 0 { // networks that stand on a machine at once have the same number of servers
 		first, _ := topo.Ports(0)
@@ -68,11 +69,6 @@ func (n *build) without6(where string) func(_, to *plumb.Node, f network.Family,
 	}
 }
 
-var _, _ plumb.Lister = (*engine.Host)(nil), (*engine.Container)(nil)
-
-// on returns the engine of a host.
-func on(h *plumb.Host) *engine.Host { return h.Host.(*engine.Host) }
-
 // inside returns the container of a node, or nil if the node is the host itself.
 func inside(n *plumb.Node) *engine.Container {
 	c, _ := n.Endpoint.(*engine.Container)
@@ -80,7 +76,7 @@ func inside(n *plumb.Node) *engine.Container {
 }
 
 func nodeOf(h *plumb.Host, c *engine.Container) *plumb.Node {
-	return &plumb.Node{Endpoint: c, Host: h, Addr4: c.Addr(false), Addr6: c.Addr(true)}
+	return &plumb.Node{Endpoint: c, Lists: c, Host: h, Addr4: c.Addr(false), Addr6: c.Addr(true)}
 }
 
 // first returns the host of the servers.
@@ -121,11 +117,12 @@ func (n *build) silent(ctx context.Context, spec specs) error {
 
 func (n *build) place(ctx context.Context, count int, host func(int) *plumb.Host, spec specs) ([]*plumb.Node, error) {
 	return n.Spread(count, host, func(h *plumb.Host, which []int) ([]*plumb.Node, error) {
+		on := n.engines[h.Index]
 		var wanted []engine.Spec
 		for _, i := range which {
-			wanted = append(wanted, spec(on(h), i))
+			wanted = append(wanted, spec(on, i))
 		}
-		made, err := on(h).Run(ctx, wanted...)
+		made, err := on.Run(ctx, wanted...)
 		var nodes []*plumb.Node
 		for _, c := range made {
 			nodes = append(nodes, nodeOf(h, c))
@@ -146,7 +143,7 @@ func (n *build) wire(ctx context.Context, bridge string, nodes []*plumb.Node) er
 		return fmt.Errorf("docker: %s has no bridge %s", n.engines[0].Name(), bridge)
 	}
 	for _, node := range nodes {
-		all, err := inside(node).Interfaces(ctx)
+		all, err := node.Lists.Interfaces(ctx)
 		if err != nil {
 			return err
 		}
@@ -191,16 +188,10 @@ func (n *build) lookedUp(ctx context.Context, name func(server int) string, at f
 }
 
 // lookUp resolves a name. Nodes of a swarm may learn it only after a while.
-func lookUp(ctx context.Context, from *engine.Container, name string) (netip.Addr, error) {
-	for deadline := time.Now().Add(meetTime); ; {
-		a, err := from.Resolve(ctx, name)
-		if err == nil || time.Now().After(deadline) {
-			return a, err
-		}
-		select {
-		case <-ctx.Done():
-			return a, err
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
+func lookUp(ctx context.Context, from *engine.Container, name string) (at netip.Addr, err error) {
+	err = await.Until(ctx, meetTime, 100*time.Millisecond, func(ctx context.Context) (missing, _ error) {
+		at, missing = from.Resolve(ctx, name)
+		return missing, nil
+	})
+	return at, err
 }

@@ -153,7 +153,7 @@ func (n *build) meet(ctx context.Context) (lost *unheard, err error) {
 			continue
 		}
 		if agents[c.Host] == nil {
-			a, err := agent.Start(ctx, on(c.Host))
+			a, err := agent.Start(ctx, n.engines[c.Host.Index])
 			if err != nil {
 				return nil, err
 			}

@@ -130,7 +130,7 @@ func (n *build) serve(ctx context.Context, spec func(i int) engine.ServiceSpec) 
 func (n *build) insides(sandbox, label string, devices ...string) map[*plumb.Host][]network.Hop {
 	ends := map[*plumb.Host][]network.Hop{}
 	for _, h := range n.Hosts {
-		path := on(h).Sandbox(sandbox)
+		path := n.engines[h.Index].Sandbox(sandbox)
 		if path == "" {
 			n.Notes = append(n.Notes, fmt.Sprintf("the load balancer of %s is hidden from here: only the address shows that it was crossed", h.Name()))
 			continue

@@ -36,7 +36,7 @@ func (t *tunnel) balancer() string { return "lb_" + t.id[:min(9, len(t.id))] }
 // find finds the VXLAN devices. They exist once the first container does.
 func (t *tunnel) find() error {
 	for _, h := range t.n.Hosts {
-		path := on(h).Sandbox(t.sandbox())
+		path := t.n.engines[h.Index].Sandbox(t.sandbox())
 		if path == "" {
 			t.n.Notes = append(t.n.Notes, fmt.Sprintf(
 				"the VXLAN device of %s is hidden from here: the containers' own devices alone prove the path there", h.Name()))

@@ -134,7 +134,7 @@ func (n *build) greet(ctx context.Context, f network.Family, within time.Duratio
 		server := n.Servers[place]
 		port, _ := n.Topo.Ports(place)
 		pairs = append(pairs, sampler.Pair{
-			Client: client.Endpoint.(*kube.Container), Server: server.Endpoint.(*kube.Container),
+			Client: n.containers[client], Server: n.containers[server],
 			At: netip.AddrPortFrom(n.Reach(client, server, f), uint16(port)), Own: netip.AddrPortFrom(server.Addr(f), uint16(port)),
 		})
 	}
@@ -201,7 +201,7 @@ func (n *build) answered(ctx context.Context) error {
 // addrOf returns the address of a node.
 func (n *build) addrOf(on *plumb.Node, f network.Family) netip.Addr {
 	if n.borrowed() {
-		return on.Endpoint.(*kube.Container).Pod().HostAddr(f == network.IPv6)
+		return n.containers[on].Pod().HostAddr(f == network.IPv6)
 	}
 	return on.Host.OnUnderlay(f == network.IPv6)
 }
@@ -217,7 +217,7 @@ func (n *build) onNodes(ctx context.Context) error {
 	}
 	for _, pair := range [][2][]*plumb.Node{{n.Servers, n.Clients}, {n.Clients, n.Servers}} {
 		for _, node := range pair[0] {
-			device, err := node.Endpoint.(*kube.Container).DeviceTo(ctx, pair[1][0].Addr4, pair[1][0].Addr6)
+			device, err := n.containers[node].DeviceTo(ctx, pair[1][0].Addr4, pair[1][0].Addr6)
 			if err != nil {
 				return fmt.Errorf("%s: %w", node.Name(), err)
 			}

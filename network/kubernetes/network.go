@@ -104,6 +104,7 @@ type build struct {
 	*plumb.Network
 	cluster    *kube.Cluster
 	pods       []*kube.Pod
+	containers map[*plumb.Node]*kube.Container
 	translated plumb.Translations
 }
 
@@ -117,7 +118,7 @@ func (v variant) build(ctx context.Context, topo network.Topology, p platform.Pl
 		return nil, err
 	}
 	site := &plumb.Site{Topo: topo}
-	n := &build{Network: &plumb.Network{Site: site}, cluster: hosts.Cluster()}
+	n := &build{Network: &plumb.Network{Site: site}, cluster: hosts.Cluster(), containers: map[*plumb.Node]*kube.Container{}}
 	site.Push("pods and services", hosts.Close)
 	for i, node := range n.cluster.Nodes {
 		site.Hosts = append(site.Hosts, &plumb.Host{Host: node, NS: node.Facts().NetNS, Index: i})
@@ -151,7 +152,7 @@ func (n *build) run(ctx context.Context, server, client func(i int, s *kube.PodS
 	var specs []kube.PodSpec
 	add := func(count int, on func(int) *plumb.Host, change func(int, *kube.PodSpec)) {
 		for i := range count {
-			s := kube.PodSpec{Node: on(i).Host.(*kube.Node)}
+			s := kube.PodSpec{Node: n.cluster.Nodes[on(i).Index]}
 			if change != nil {
 				change(i, &s)
 			}
@@ -184,9 +185,11 @@ func (n *build) place(nodes []*plumb.Node) {
 }
 
 func (n *build) node(on *kube.Node, p *kube.Pod, c *kube.Container) *plumb.Node {
-	return &plumb.Node{
-		Endpoint: c, NS: c.Facts().NetNS, Host: n.Hosts[on.Index], Device: "eth0", Addr4: p.Addr(false), Addr6: p.Addr(true),
+	node := &plumb.Node{
+		Endpoint: c, NS: c.Facts().NetNS, Lists: c, Host: n.Hosts[on.Index], Device: "eth0", Addr4: p.Addr(false), Addr6: p.Addr(true),
 	}
+	n.containers[node] = c
+	return node
 }
 
 // native gives pods the network of their nodes.
@@ -209,7 +212,7 @@ func native(ctx context.Context, n *build) error {
 
 // container puts all containers into one pod.
 func container(ctx context.Context, n *build) error {
-	on := n.Hosts[0].Host.(*kube.Node)
+	on := n.cluster.Nodes[0]
 	var err error
 	n.pods, err = n.cluster.Run(ctx, kube.PodSpec{Node: on, Containers: n.Topo.Servers + n.Topo.Clients + n.Topo.Neighbours})
 	if err != nil {
@@ -366,7 +369,7 @@ func (n *build) toServices(ctx context.Context, at func(i int, six bool) netip.A
 // packets the address of the node's bridge as their source, so that answers return the same way. With br_netfilter they
 // are translated on the bridge, which sends them back through the port that they came from.
 func hairpin(ctx context.Context, n *build) error {
-	on := n.Hosts[0].Host.(*kube.Node)
+	on := n.cluster.Nodes[0]
 	var specs []kube.PodSpec
 	for range n.Topo.Servers {
 		specs = append(specs, kube.PodSpec{Node: on, Containers: 1})

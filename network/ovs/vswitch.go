@@ -12,9 +12,11 @@ import (
 	"strings"
 	"time"
 
+	"nettoll/internal/await"
 	"nettoll/internal/daemon"
 	"nettoll/internal/nl"
 	"nettoll/internal/nsexec"
+	"nettoll/internal/oneline"
 	"nettoll/internal/plumb"
 	"nettoll/network"
 	"nettoll/platform"
@@ -117,7 +119,7 @@ func (v *vswitch) run(ctx context.Context, name string, args ...string) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s on %s: %w", name, v.host.Name(), err)
 	}
-	text := strings.ReplaceAll(said.String(), "\n", " | ")
+	text := oneline.Output(said.String())
 	// ovs-vsctl exits with 0 even when ovs-vswitchd could not do what was requested.
 	if err != nil || strings.Contains(text, "Error detected") {
 		if text == "" && err != nil {
@@ -206,10 +208,14 @@ func (v *vswitch) cleanup(ctx context.Context, t variant) error {
 	}
 	_, err := ask(ctx, v.control(), "exit", "--cleanup")
 	// Also when it refused to answer: it may just have died, which is not known at once.
-	for until := time.Now().Add(ending); v.daemon.Fault() == nil; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(until) {
-			return errors.Join(err, fmt.Errorf("%s did not exit within %v of being told to", v.daemon, ending))
+	late := await.Until(context.WithoutCancel(ctx), ending, 5*time.Millisecond, func(context.Context) (missing, err error) {
+		if v.daemon.Fault() == nil {
+			missing = fmt.Errorf("%s did not exit within %v of being told to", v.daemon, ending)
 		}
+		return missing, nil
+	})
+	if late != nil {
+		return errors.Join(err, late)
 	}
 	if err != nil {
 		return v.sweep(ctx, t)

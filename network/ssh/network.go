@@ -70,7 +70,11 @@ func provider(name string, p platform.Platform) (remote.Provider, error) {
 }
 
 // build is a network under construction: a site whose hosts are machines.
-type build struct{ *plumb.Network }
+type build struct {
+	*plumb.Network
+	machines []*remote.Host // the hosts, in order
+	spaces   [][]string     // the namespaces of each one's containers
+}
 
 func begin(ctx context.Context, name string, topo network.Topology, p platform.Platform) (*build, error) {
 	on, err := provider(name, p)
@@ -89,9 +93,9 @@ func begin(ctx context.Context, name string, topo network.Topology, p platform.P
 	}
 	site.Push("containers", hosts.Close)
 	for i, h := range hosts.Machines {
-		site.Hosts = append(site.Hosts, &plumb.Host{Host: h, Index: i})
+		site.Hosts = append(site.Hosts, &plumb.Host{Host: h, Lists: h, Index: i})
 	}
-	n := &build{&plumb.Network{Site: site}}
+	n := &build{Network: &plumb.Network{Site: site}, machines: hosts.Machines, spaces: make([][]string, len(hosts.Machines))}
 	n.Check = func(context.Context) error {
 		for _, h := range hosts.Machines {
 			if err := h.Err(); err != nil {

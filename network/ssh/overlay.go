@@ -61,9 +61,6 @@ func (o overlay) driver() network.Driver {
 // maxContainers is how many containers an agent can make in the time that a request may take.
 const maxContainers = 200
 
-// machineOf returns the machine of a host.
-func machineOf(h *plumb.Host) *remote.Host { return h.Host.(*remote.Host) }
-
 // place makes the containers of the topology, with the given number of clients.
 func (n *build) place(ctx context.Context, clients int) (err error) {
 	make := func(count int, on func(int) *plumb.Host) ([]*plumb.Node, error) {
@@ -71,13 +68,14 @@ func (n *build) place(ctx context.Context, clients int) (err error) {
 			if len(which) == 0 {
 				return nil, nil
 			}
-			made, err := h.Containers(ctx, len(which))
-			for _, e := range made {
+			made, err := n.machines[h.Index].Make(ctx, len(which))
+			for _, c := range made {
 				node := &plumb.Node{
-					Endpoint: e, Host: h, Index: len(h.Nodes),
+					Endpoint: c, Lists: c, Host: h, Index: len(h.Nodes),
 					Addr4: plumb.ContainerAddr(h.Index, len(h.Nodes), false), Addr6: plumb.ContainerAddr(h.Index, len(h.Nodes), true),
 				}
 				h.Nodes, nodes = append(h.Nodes, node), append(nodes, node)
+				n.spaces[h.Index] = append(n.spaces[h.Index], c.Space)
 			}
 			return nodes, err
 		})
@@ -122,17 +120,14 @@ func (o overlay) build(ctx context.Context, n *build) error {
 	var building errgroup.Group
 	for i, h := range n.Hosts {
 		building.Go(func() error {
-			m := machineOf(h)
+			m := n.machines[i]
 			router, err := m.Space(ctx)
 			if err != nil {
 				return err
 			}
-			part := plumb.Part{Name: o.name, Families: o.families, Uplinks: uplinks, Own: i, Router: router, Secret: secret[:], Place: n.Beside}
+			part := plumb.Part{Name: o.name, Families: o.families, Uplinks: uplinks, Own: i, Router: router, Containers: n.spaces[i], Secret: secret[:], Place: n.Beside}
 			if o.published {
 				part.Topo = n.Topo
-			}
-			for _, node := range h.Nodes {
-				part.Containers = append(part.Containers, node.Endpoint.(*remote.Container).Space)
 			}
 			routers[i] = m.In(router)
 			if err := m.Call(ctx, plumb.MethodPart(o.name), part, &built[i]); err != nil {
@@ -173,7 +168,7 @@ func (o overlay) build(ctx context.Context, n *build) error {
 				hops = append(hops, plumb.ListedHop(at.Host.Name(), &routers[k], built[k].Ports[at.Index]))
 			}
 			if o.published && at.Index < len(built[k].Published) {
-				hops = append(hops, forwarding(at, built[k], routers[k], f)...)
+				hops = append(hops, n.forwarding(at, built[k], routers[k], f)...)
 			}
 			for _, device := range built[k].Crossed[peer.Host.Index] {
 				hops = append(hops, plumb.ListedHop(at.Host.Name(), &routers[k], device))
@@ -194,7 +189,7 @@ func (n *build) publish(built []plumb.Built, routers []remote.Container) {
 		h := n.ClientHost(i)
 		at := built[h.Index].Outside
 		n.Clients = append(n.Clients, &plumb.Node{
-			Endpoint: &routers[h.Index], Host: h, Index: len(h.Nodes) + i, Device: at.Device, Addr4: at.Addr4, Addr6: at.Addr6,
+			Endpoint: &routers[h.Index], Lists: &routers[h.Index], Host: h, Index: len(h.Nodes) + i, Device: at.Device, Addr4: at.Addr4, Addr6: at.Addr6,
 		})
 	}
 	n.Translated = true
@@ -208,7 +203,7 @@ func (n *build) publish(built []plumb.Built, routers []remote.Container) {
 }
 
 // forwarding returns the rules that payload to the published ports of a server crosses.
-func forwarding(at *plumb.Node, built plumb.Built, router remote.Container, f network.Family) []network.Hop {
+func (n *build) forwarding(at *plumb.Node, built plumb.Built, router remote.Container, f network.Family) []network.Hop {
 	of := built.Published[at.Index][0]
 	if f == network.IPv6 {
 		of = built.Published[at.Index][1]
@@ -216,7 +211,7 @@ func forwarding(at *plumb.Node, built plumb.Built, router remote.Container, f ne
 	hop := func(name string, kind network.HopKind, rules plumb.Rules) network.Hop {
 		rules.Space = router.Space
 		return network.Hop{Name: at.Host.Name() + "/rule-" + name, Kind: kind, Read: func(ctx context.Context) (c network.Count, err error) {
-			err = machineOf(at.Host).Call(ctx, plumb.MethodRules, rules, &c)
+			err = n.machines[at.Host.Index].Call(ctx, plumb.MethodRules, rules, &c)
 			return c, err
 		}}
 	}
@@ -234,7 +229,7 @@ func (o overlay) arrives(ctx context.Context, n *build, built []plumb.Built, rou
 		if outside := built[i].Outside.Device; outside != "" {
 			names = []string{outside}
 		} else if len(names) == 0 && len(h.Nodes) > 0 {
-			of, names = h.Nodes[0].Endpoint.(plumb.Lister), []string{built[i].Device}
+			of, names = h.Nodes[0].Lists, []string{built[i].Device}
 		}
 		all, err := of.Interfaces(ctx)
 		if err != nil {

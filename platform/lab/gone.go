@@ -2,9 +2,11 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"nettoll/internal/await"
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
 )
@@ -64,17 +66,13 @@ func newWitness(ctx context.Context) *witness {
 // wait returns when the end is gone. It polls in a way that does not itself wait for a kernel that is busy with the
 // removal.
 func (w *witness) wait(ctx context.Context) error {
-	for {
+	return await.Until(ctx, 0, 10*time.Millisecond, func(context.Context) (missing, err error) {
 		has, err := nl.HasDevice(w.stays.Path(), witnessDevice)
-		if err != nil || !has {
-			return err
+		if has {
+			missing = errors.New("a device is still there")
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+		return missing, err
+	})
 }
 
 // hush sets down the devices that forward packets to many others. The kernel sends a report that a multicast group

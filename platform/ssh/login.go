@@ -14,6 +14,7 @@ import (
 	"nettoll/agent"
 	"nettoll/internal/bootstrap"
 	"nettoll/internal/nsexec"
+	"nettoll/internal/oneline"
 	"nettoll/internal/remote"
 	"nettoll/platform"
 )
@@ -103,7 +104,7 @@ func (s *SSH) explain(target string, err error, said string) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) { // of ssh, which passes on that of the other machine's shell
 		err = errors.New("it ended without a message, " + exit.Error())
-		if last := lastLine(said); last != "" {
+		if last := oneline.Last(said, 1); last != "" {
 			err = errors.New(last)
 		}
 	}
@@ -132,12 +133,6 @@ func (s *SSH) explain(target string, err error, said string) error {
 		return fmt.Errorf("ssh %s: %w", target, err)
 	}
 	return &unreachable{target, err, fix}
-}
-
-// lastLine returns the last line of a text that says something.
-func lastLine(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
 }
 
 // close ends the agent and everything that it has started.

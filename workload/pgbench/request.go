@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"nettoll/agent"
+	"nettoll/internal/await"
 	"nettoll/internal/program"
 )
 
@@ -67,21 +68,17 @@ type logged struct {
 // that it cannot accept connections yet.
 func (r request) admitted(ctx context.Context) error {
 	const cannotConnectNow = "57P03" // one of PostgreSQL's error codes
-	for {
-		switch code, err := r.knock(ctx); {
-		case err != nil:
-			return err
-		case code == "":
-			return nil
-		case code != cannotConnectNow:
-			return fmt.Errorf("it refuses clients (error %s)", code)
+	return await.Until(ctx, 0, 10*time.Millisecond, func(ctx context.Context) (missing, err error) {
+		code, err := r.knock(ctx)
+		if err != nil || code == "" {
+			return nil, err
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(10 * time.Millisecond):
+		refuses := fmt.Errorf("it refuses clients (error %s)", code)
+		if code == cannotConnectNow {
+			return refuses, nil
 		}
-	}
+		return nil, refuses
+	})
 }
 
 // knock begins a connection and returns the code of the server's error, or "" if the server asks for a

@@ -1,0 +1,45 @@
+// Package oneline puts texts of several lines onto one, for errors and records.
+package oneline
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Errors puts errors onto one line that errors.Join has put onto a line each.
+func Errors(text string) string { return strings.Join(lines(text), "; ") }
+
+// Output puts onto one line what a program has written.
+func Output(text string) string { return Last(text, len(text)) }
+
+// Last does as Output with the last lines, as many as are given at most.
+func Last(text string, most int) string {
+	all := lines(text)
+	return strings.Join(all[max(0, len(all)-most):], " | ")
+}
+
+// lines returns the lines of a text that are not blank, without the white space around them.
+func lines(text string) []string {
+	all := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
+	for i, line := range all {
+		all[i] = strings.TrimSpace(line)
+	}
+	return slices.DeleteFunc(all, func(line string) bool { return line == "" })
+}
+
+// Words puts onto one line a message whose line breaks and columns mean nothing. Only words are left of it, and no
+// characters that a terminal would act on.
+func Words(text string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool {
+		return unicode.IsSpace(r) || !unicode.IsPrint(r)
+	}), " ")
+}
+
+// Cut returns a text, or the beginning of one that has more than so many characters.
+func Cut(text string, most int) string {
+	if all := []rune(text); len(all) > most {
+		return string(all[:most-1]) + "…"
+	}
+	return text
+}
