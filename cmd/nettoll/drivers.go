@@ -2,6 +2,8 @@ package main
 
 import (
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"nettoll/internal/program"
@@ -23,6 +25,7 @@ import (
 	"nettoll/platform"
 	ondocker "nettoll/platform/docker"
 	"nettoll/platform/lab"
+	"nettoll/record"
 	"nettoll/runner"
 	"nettoll/workload"
 	"nettoll/workload/engine"
@@ -204,6 +207,21 @@ func (v platformNetworks) find(name string) (network.Driver, bool) {
 		}
 	}
 	return network.Driver{}, false
+}
+
+// platforms are those of the catalogue, to be named only.
+var platforms = sync.OnceValue(func() []platformNetworks { return catalogue(engines{}) })
+
+// isOn reports whether the network of a cell is on a platform of that type.
+func isOn[P platform.Platform](network string) bool {
+	i := slices.IndexFunc(platforms(), func(v platformNetworks) bool { return v.prefix != "" && strings.HasPrefix(network, v.prefix) })
+	_, is := platforms()[max(i, 0)].platform.(P) // without a prefix, that is the default platform
+	return is
+}
+
+// cellsOn returns the cells whose networks are on platforms of that type.
+func cellsOn[P platform.Platform](cells []record.Cell) []record.Cell {
+	return slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return !isOn[P](c.Network) })
 }
 
 // recipes returns all networks, by their names in cells.
