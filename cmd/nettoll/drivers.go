@@ -50,25 +50,25 @@ func catalogue(e engines) []platformNetworks {
 			drivers: slices.Concat(ofKernel(), ofPrograms(e.paths), e.cni.drivers()),
 		},
 		{
-			platform: e.docker, about: "Docker engines: the user's, or private ones (--private-engine)",
+			platform: e.docker, about: "Docker engines: the user's, or private ones", with: "--private-engine",
 			native: "native", usual: []string{"bridge", "published"}, visit: 400 * time.Millisecond, container: 200 * time.Millisecond,
 			room:    besideOn(ondocker.BorrowedAtOnce),
 			drivers: ofDocker(e.paths),
 		},
 		{
-			platform: e.swarm, about: "Docker engines that are nodes of one swarm: the user's, or private ones (--private-engine)",
+			platform: e.swarm, about: "Docker engines that are nodes of one swarm: the user's, or private ones", with: "--private-engine",
 			native: "native", usual: []string{"overlay"}, visit: time.Second, container: 300 * time.Millisecond,
 			room:    besideOn(1),
 			drivers: docker.Swarm(),
 		},
 		{
-			platform: e.ssh, about: "machines of yours, reached by ssh (--hosts-ssh)",
+			platform: e.ssh, about: "machines of yours, reached by ssh", with: "--hosts-ssh",
 			native: "native", usual: []string{"native"}, visit: 450 * time.Millisecond,
 			room:    func(_, _ bool) (int, int) { return platform.MostPlaces, 0 },
 			drivers: overssh.All(),
 		},
 		{
-			platform: e.kube, about: "Kubernetes clusters: the user's, or private ones (--private-cluster)",
+			platform: e.kube, about: "Kubernetes clusters: the user's, or private ones", with: "--private-cluster",
 			native: "native", usual: []string{"pod", "service"}, visit: 5 * time.Second, container: 500 * time.Millisecond,
 			room: func(_, cluster bool) (int, int) {
 				if cluster {
@@ -154,6 +154,7 @@ func toolByName(paths program.Paths) map[string]workload.Tool {
 type platformNetworks struct {
 	platform platform.Platform
 	about    string // in a few words
+	with     string // the flag that starts or names its hosts, empty for the default platform
 	// native is the network that stands for its hosts without containers; the default platform has one for each
 	// number of hosts, see record.Native.
 	native  string

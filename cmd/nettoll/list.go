@@ -44,9 +44,9 @@ func (a *app) listCommand() *cobra.Command {
 		},
 		"platforms": func(w *tabwriter.Writer) {
 			for _, v := range catalogue(engines{}) {
-				about := v.about
-				if v.prefix == "" {
-					about += ", the default"
+				about := v.about + ", the default"
+				if v.with != "" {
+					about = v.about + " (" + v.with + ")"
 				}
 				fmt.Fprintf(w, "%s\t%s\n", v.platform.Name(), about)
 			}
