@@ -245,7 +245,7 @@ func skippedCells(r analysis.Replication) []absence {
 	left := 0
 	for _, t := range r.Tables {
 		for _, c := range t.Cells {
-			if strings.HasSuffix(c.Skipped, analysis.NotInRun) {
+			if c.Unplanned {
 				left++
 				without = record.AddNew(without, c.Published.Network)
 				continue
