@@ -52,26 +52,12 @@ func sourceTitle(s reference.Source) string {
 	return title
 }
 
-// outcomes are the words for judgements of conclusions.
-var outcomes = map[analysis.Judgement]string{
-	analysis.Holds: "Holds here:", analysis.DoesNotHold: "Does not hold here:",
-	analysis.CannotTell: "Not known here:", analysis.NotMeasurable: "Not measurable:",
-}
-
 func conclusionSaying(c analysis.CheckedConclusion) statement {
-	said := strings.TrimSpace(c.Text)
-	if begins := outcomes[c.Measured]; len(said) >= len(begins) && strings.EqualFold(said[:len(begins)], begins) {
-		said = strings.TrimSpace(said[len(begins):])
-	}
 	text := "“" + strings.TrimRight(c.Conclusion.Text, ". ") + "”"
-	if said != "" {
-		text += ": " + strings.TrimRight(said, ". ")
+	if c.Details != "" {
+		text += ": " + strings.TrimRight(c.Details, ". ")
 	}
-	text += "."
-	if c.Published == analysis.DoesNotHold && !strings.Contains(said, "own figures") {
-		text += " The source's own figures do not show it."
-	}
-	return statement{outcomes[c.Measured], text, c.Evidence}
+	return statement{capital(c.Measured.Words()) + ":", text + ".", c.Evidence}
 }
 
 // publishedTable has two lines for each network: as published and as measured, each with its share of the baseline.
