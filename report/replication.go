@@ -252,7 +252,7 @@ func skippedCells(r analysis.Replication) []absence {
 		if strings.Contains(all[i].Network, ", ") {
 			was, each = "were", " each"
 		}
-		all[i].status, all[i].counted = record.Status(was+" not measured in "+all[i].counted+each), ""
+		all[i].status, all[i].counted = was+" not measured in "+all[i].counted+each, ""
 	}
 	if left > 0 {
 		was := "was"
@@ -260,7 +260,7 @@ func skippedCells(r analysis.Replication) []absence {
 			was = "were"
 		}
 		all = append(all, absence{
-			Network: enumerated(without), status: record.Status(fmt.Sprintf("%s not measured in %s", was, countOf(left, "cell"))),
+			Network: enumerated(without), status: fmt.Sprintf("%s not measured in %s", was, countOf(left, "cell")),
 			reason: analysis.NotInRun, remedy: "measure them with nettoll run --suite " + r.Source.Name,
 		})
 	}
