@@ -460,7 +460,7 @@ func (m match) notes(row Row, f Figure, k record.Kind, p reference.Published, t 
 	note(p.Underlay != "" && instanceOf(c.Underlay) != p.Underlay, "underlay: %s, in the source %s", cmp.Or(c.Underlay, "unshaped"), p.Underlay)
 	note(p.Underlay == "" && c.Underlay != "", "measured over the underlay %s", c.Underlay)
 	switch {
-	case !strings.HasPrefix(k.Name, "cpu_"):
+	case k.Unit != "cpu-s/s":
 		note(f.Kind.Name != k.Name, "%s stands for %s", f.Kind.Title, k.Title)
 	case row.Apart && f.Kind.Name != k.Name:
 		note(true, "CPU use of the whole machine at that end, less what it uses when idle")
