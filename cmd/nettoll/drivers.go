@@ -238,7 +238,7 @@ func recipes(e engines) map[string]runner.Recipe {
 
 // namesOf collects names from each platform, in the order of platforms.
 func namesOf(of func(platformNetworks) []string) (names []string) {
-	for _, v := range catalogue(engines{}) {
+	for _, v := range platforms() {
 		names = append(names, of(v)...)
 	}
 	return names

@@ -43,7 +43,7 @@ func (a *app) listCommand() *cobra.Command {
 			}
 		},
 		"platforms": func(w *tabwriter.Writer) {
-			for _, v := range catalogue(engines{}) {
+			for _, v := range platforms() {
 				about := v.about + ", the default"
 				if v.with != "" {
 					about = v.about + " (" + v.with + ")"
