@@ -123,15 +123,15 @@ func reasons(c record.Cell, base, row Row, j judging) (out warnings) {
 	}
 	for _, d := range differences(row.Endpoints, row.Flows, base.Endpoints, base.Flows) {
 		code, advice := ReasonSetup, "set both up alike"
-		switch {
-		case strings.Contains(d, "congestion control"):
+		switch d.attribute {
+		case "congestion control":
 			code, advice = ReasonCongestion, "set the congestion control (--congestion)"
-		case strings.Contains(d, "message size"):
+		case "message size":
 			code, advice = ReasonMessage, "set the message size (--message-size)"
-		case strings.Contains(d, "MSS"):
+		case "MSS":
 			code, advice = ReasonMSS, "check what each tool sets with TCP_MAXSEG, and the MTU of the path"
 		}
-		out.add(code, advice, "%s, %s against %s", d, b, a)
+		out.add(code, advice, "%s, %s against %s", d.text, b, a)
 	}
 	if v, w, differ := retransmits(base, row, j); differ {
 		out.add(ReasonRetransmit, "look for losses on the path, and at the socket buffers and pacing of both",

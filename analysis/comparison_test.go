@@ -267,7 +267,10 @@ func TestDifferences(t *testing.T) {
 		{"not recorded in part", []record.Endpoint{{Role: "client", MTU: 9000}}, nil, []string{"client MTU 9000 against 1500"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := differences(tt.endpoints, tt.flows, endpointsOf(1500, nil), mss(1448))
+			var got []string
+			for _, d := range differences(tt.endpoints, tt.flows, endpointsOf(1500, nil), mss(1448)) {
+				got = append(got, d.text)
+			}
 			if !slices.Equal(got, tt.want) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}

@@ -26,6 +26,11 @@ func (o Judgement) String() string {
 	return [...]string{CannotTell: "cannot-tell", Holds: "holds", DoesNotHold: "does-not-hold", NotMeasurable: "not-measurable"}[o]
 }
 
+// Words returns a judgement as sentences begin with it.
+func (o Judgement) Words() string {
+	return [...]string{CannotTell: "not known here", Holds: "holds here", DoesNotHold: "does not hold here", NotMeasurable: "not measurable"}[o]
+}
+
 // MarshalText writes a judgement as machine-readable reports name it.
 func (o Judgement) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
@@ -34,9 +39,12 @@ type CheckedConclusion struct {
 	Conclusion reference.Conclusion
 	Published  Judgement // by the source's own figures
 	Measured   Judgement // by those of the run
-	Text       string    // one plain sentence, for example "holds here: …"
+	Details    string    // what shows Measured, or why no measurement can, for example "true in 6 of 6 comparisons"
 	Evidence   []string  // the figures behind it, one per line
 }
+
+// Text is one plain sentence, for example "holds here: …".
+func (c CheckedConclusion) Text() string { return c.Measured.Words() + ": " + c.Details }
 
 // MarshalJSON writes only the text of the conclusion.
 func (c CheckedConclusion) MarshalJSON() ([]byte, error) {
@@ -46,7 +54,7 @@ func (c CheckedConclusion) MarshalJSON() ([]byte, error) {
 		Measured  Judgement `json:"measured"`
 		Said      string    `json:"said,omitempty"`
 		Evidence  []string  `json:"evidence,omitempty"`
-	}{c.Conclusion.Text, c.Published, c.Measured, c.Text, c.Evidence})
+	}{c.Conclusion.Text, c.Published, c.Measured, c.Text(), c.Evidence})
 }
 
 // checkConclusion does all checks of a conclusion twice: on the published figures, which are taken as exact, and on
@@ -55,7 +63,7 @@ func checkConclusion(c reference.Conclusion, tables []ReplicatedTable, conf judg
 	out := CheckedConclusion{Conclusion: c}
 	if len(c.Checks) == 0 {
 		out.Published, out.Measured = NotMeasurable, NotMeasurable
-		out.Text = "not measurable: " + c.Why
+		out.Details = c.Why
 		return out
 	}
 	var published, measured []Judgement
@@ -68,14 +76,12 @@ func checkConclusion(c reference.Conclusion, tables []ReplicatedTable, conf judg
 		out.Evidence = append(out.Evidence, m.evidence...)
 	}
 	out.Published, out.Measured = together(published), together(measured)
-	out.Text = map[Judgement]string{
-		CannotTell: "not known here", Holds: "holds here", DoesNotHold: "does not hold here",
-	}[out.Measured] + ": " + strings.Join(append(details, standIns...), "; ")
+	out.Details = strings.Join(append(details, standIns...), "; ")
 	switch out.Published {
 	case DoesNotHold:
-		out.Text += " (the source's own figures do not show it)"
+		out.Details += " (the source's own figures do not show it)"
 	case CannotTell:
-		out.Text += " (the source's own figures do not decide it)"
+		out.Details += " (the source's own figures do not decide it)"
 	}
 	return out
 }

@@ -132,7 +132,7 @@ func TestEvidence(t *testing.T) {
 	if !strings.HasPrefix(got.Evidence[0], "1: a against b 1.1 times (1.1 to 1.1), published 0.9 times") {
 		t.Errorf("evidence is %q", got.Evidence)
 	}
-	if !strings.HasPrefix(got.Text, "holds here: ") || !strings.HasSuffix(got.Text, "(the source's own figures do not show it)") {
-		t.Errorf("text is %q", got.Text)
+	if !strings.HasPrefix(got.Text(), "holds here: ") || !strings.HasSuffix(got.Text(), "(the source's own figures do not show it)") {
+		t.Errorf("text is %q", got.Text())
 	}
 }

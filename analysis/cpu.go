@@ -3,7 +3,6 @@ package analysis
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"nettoll/record"
 	"nettoll/reference"
@@ -243,5 +242,6 @@ func (r Row) CostFollows() bool {
 
 // Cost finds a figure of CPU use per amount moved, by the name of the CPU use.
 func (r Row) Cost(name string) (Figure, bool) {
-	return record.First(r.Costs, func(f Figure) bool { return strings.HasPrefix(f.Kind.Name, name+"_per_") })
+	k, _ := CostKind(name, r.Cell)
+	return figureOf(r.Costs, k.Name)
 }

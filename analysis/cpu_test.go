@@ -126,10 +126,10 @@ func TestTechniqueWithAlternatives(t *testing.T) {
 			}
 		}
 		got := replicate(Analyze(fileOf(trials...)), src).Conclusions[0]
-		text := strings.Contains(got.Text, "udp-overlay-packet stands in for weave-pcap")
+		text := strings.Contains(got.Text(), "udp-overlay-packet stands in for weave-pcap")
 		evidence := strings.Contains(strings.Join(got.Evidence, "; "), "plain against weave-pcap (udp-overlay-packet)")
 		if got.Measured != Holds || text != want || evidence != want || !strings.Contains(strings.Join(got.Evidence, "; "), "published 1 times") {
-			t.Errorf("over %s: %v, %q, %q", over, got.Measured, got.Text, got.Evidence)
+			t.Errorf("over %s: %v, %q, %q", over, got.Measured, got.Text(), got.Evidence)
 		}
 	}
 	// Figures of a host are not compared with figures of processes.

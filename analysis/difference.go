@@ -74,31 +74,35 @@ func unlikeMachines(endpoints []record.Endpoint) (all []string) {
 	return all
 }
 
-// differences names every attribute in which endpoints and flows differ from others, for example "MTU 1450
-// against 1500", with the role if only one end differs. Attributes that only one side recorded are not compared.
-func differences(ce []record.Endpoint, cf []record.Flow, ne []record.Endpoint, nf []record.Flow) []string {
-	found := map[string][]string{}
+// difference is an attribute in which endpoints and flows differ from others, and how, for example "MTU 1450 against
+// 1500", with the role if only one end differs.
+type difference struct{ attribute, text string }
+
+// differences returns every attribute in which endpoints and flows differ from others. Attributes that only one side
+// recorded are not compared.
+func differences(ce []record.Endpoint, cf []record.Flow, ne []record.Endpoint, nf []record.Flow) (all []difference) {
+	found := map[difference][]string{}
 	for _, role := range []string{"client", "server"} {
 		ours, theirs := setupOf(role, ce, cf), setupOf(role, ne, nf)
 		for name, v := range ours {
 			if w, has := theirs[name]; has && v != w {
-				text := fmt.Sprintf("%s %s against %s", name, v, w)
-				found[text] = append(found[text], role)
+				d := difference{name, fmt.Sprintf("%s %s against %s", name, v, w)}
+				found[d] = append(found[d], role)
 			}
 		}
 	}
-	var out []string
-	mtu := slices.ContainsFunc(slices.Collect(maps.Keys(found)), func(text string) bool { return strings.HasPrefix(text, "MTU ") })
-	for _, text := range slices.Sorted(maps.Keys(found)) {
-		if mtu && strings.HasPrefix(text, "MSS ") {
+	inOrder := slices.SortedFunc(maps.Keys(found), func(a, b difference) int { return cmp.Compare(a.text, b.text) })
+	mtu := slices.ContainsFunc(inOrder, func(d difference) bool { return d.attribute == "MTU" })
+	for _, d := range inOrder {
+		if mtu && d.attribute == "MSS" {
 			continue // follows from the MTU of either end
 		}
-		if roles := found[text]; len(roles) == 1 {
-			text = roles[0] + " " + text
+		if roles := found[d]; len(roles) == 1 {
+			d.text = roles[0] + " " + d.text
 		}
-		out = append(out, text)
+		all = append(all, d)
 	}
-	return out
+	return all
 }
 
 // lastSetup returns the endpoints of the last trial that has any, and the flows of the last trial that has any.

@@ -145,9 +145,9 @@ func warnNotPrecise(k record.Kind, in circumstances) Warning {
 var offloads = []string{"tso", "gso", "gro", "lro", "tx-checksum", "rx-checksum", "udp-gso"}
 
 // levelling returns the flags that make endpoints alike in some of the attributes that differ.
-func levelling(c record.Cell, what []string) string {
+func levelling(c record.Cell, what []difference) string {
 	differs := func(attribute string) bool {
-		return slices.ContainsFunc(what, func(text string) bool { return strings.Contains(" "+text, " "+attribute+" ") })
+		return slices.ContainsFunc(what, func(d difference) bool { return d.attribute == attribute })
 	}
 	var flags []string
 	if !c.Normalize && (differs("MTU") || differs("MSS")) {
@@ -207,7 +207,11 @@ func doubts(row Row, c series, in circumstances) warnings {
 			if remedy := levelling(c.cell, d); remedy != "" {
 				advice += "; " + remedy + " to rule that out"
 			}
-			out.add(WarnDiffers, advice, "not set up like %s: %s", base, strings.Join(d, ", "))
+			var texts []string
+			for _, one := range d {
+				texts = append(texts, one.text)
+			}
+			out.add(WarnDiffers, advice, "not set up like %s: %s", base, strings.Join(texts, ", "))
 		}
 	}
 	if unlike := unlikeMachines(row.Endpoints); len(unlike) > 0 {

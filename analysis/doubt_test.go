@@ -241,17 +241,17 @@ func TestLevelling(t *testing.T) {
 	normal.Normalize, off.Offload = true, record.OffloadOff
 	for _, tt := range []struct {
 		cell record.Cell
-		what []string
+		what []difference
 		want string
 	}{
-		{two, []string{"MTU 1450 against 1500"}, "measure with --normalize"},
-		{two, []string{"client MSS 1398 against 1448"}, "measure with --normalize"},
-		{normal, []string{"MTU 1450 against 1500"}, ""},
-		{two, []string{"tso off against on", "qdisc fq against noqueue"}, "measure with --offload off"},
-		{off, []string{"tso off against on"}, ""},
-		{plain, []string{"server gro off against on"}, "measure with --offload off --baseline veth"},
-		{two, []string{"MTU 1450 against 1500", "congestion control cubic against bbr"}, "measure with --normalize --congestion"},
-		{two, []string{"qdisc fq against noqueue"}, ""},
+		{two, []difference{{attribute: "MTU"}}, "measure with --normalize"},
+		{two, []difference{{attribute: "MSS"}}, "measure with --normalize"},
+		{normal, []difference{{attribute: "MTU"}}, ""},
+		{two, []difference{{attribute: "tso"}, {attribute: "qdisc"}}, "measure with --offload off"},
+		{off, []difference{{attribute: "tso"}}, ""},
+		{plain, []difference{{attribute: "gro"}}, "measure with --offload off --baseline veth"},
+		{two, []difference{{attribute: "MTU"}, {attribute: "congestion control"}}, "measure with --normalize --congestion"},
+		{two, []difference{{attribute: "qdisc"}}, ""},
 	} {
 		if got := levelling(tt.cell, tt.what); got != tt.want {
 			t.Errorf("%q: %q, want %q", tt.what, got, tt.want)

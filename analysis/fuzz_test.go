@@ -132,7 +132,7 @@ func replicas(t *testing.T, res Result, sources []reference.Source) {
 			}
 		}
 		for _, c := range r.Conclusions {
-			if c.Text == "" {
+			if c.Details == "" {
 				t.Errorf("%s: nothing is said of %q", src.Name, c.Conclusion.Text)
 			}
 		}

@@ -42,6 +42,7 @@ type ReplicatedCell struct {
 	Measured       *Figure     // in the base unit of the table's Kind; nil if nothing was measured
 	Ratio          *Comparison // measured, over the baseline at the same place, paired by round; nil for the baseline itself and if there is none
 	Skipped        string      // why nothing was measured; "" if something was
+	Unplanned      bool        // Skipped says no more than that the run has no cell for it
 	Notes          []string    // how the measured cell differs from the published one
 	Namespaces     Namespaces  // of the scenario
 
@@ -133,7 +134,7 @@ func replicateTable(res Result, src reference.Source, t reference.Table) Replica
 			out.CPUs = 0 // the CPUs of another machine are not in the record
 		}
 		if why := leftOut(res.Run.Skips, p); why != "" && c.Measured == nil && c.Cell == (record.Cell{}) {
-			c.Skipped += ": " + why
+			c.Skipped, c.Unplanned = c.Skipped+": "+why, false
 		}
 		if c.Measured != nil && c.base != nil {
 			switch {
@@ -169,10 +170,10 @@ func (c *ReplicatedCell) measure(m match, k record.Kind, t reference.Table) (row
 	row, f, ok := m.figure(p.As, k)
 	switch {
 	case !m.found:
-		c.Skipped = NotInRun
+		c.Skipped, c.Unplanned = NotInRun, true
 		return row
 	case row.Cell.Network == "":
-		c.Skipped = strings.Join(alternatives(p.As), " or ") + " is " + NotInRun
+		c.Skipped, c.Unplanned = strings.Join(alternatives(p.As), " or ")+" is "+NotInRun, true
 		return row
 	}
 	c.Cell = row.Cell
@@ -459,7 +460,7 @@ func (m match) notes(row Row, f Figure, k record.Kind, p reference.Published, t 
 	note(p.Underlay != "" && instanceOf(c.Underlay) != p.Underlay, "underlay: %s, in the source %s", cmp.Or(c.Underlay, "unshaped"), p.Underlay)
 	note(p.Underlay == "" && c.Underlay != "", "measured over the underlay %s", c.Underlay)
 	switch {
-	case !strings.HasPrefix(k.Name, "cpu_"):
+	case k.Unit != "cpu-s/s":
 		note(f.Kind.Name != k.Name, "%s stands for %s", f.Kind.Title, k.Title)
 	case row.Apart && f.Kind.Name != k.Name:
 		note(true, "CPU use of the whole machine at that end, less what it uses when idle")

@@ -156,7 +156,7 @@ func TestReplicateItself(t *testing.T) {
 		}
 		for _, c := range r.Conclusions {
 			if c.Measured == DoesNotHold && c.Published == Holds {
-				t.Errorf("%s: %q does not hold on its own figures: %s", name, c.Conclusion.Text, c.Text)
+				t.Errorf("%s: %q does not hold on its own figures: %s", name, c.Conclusion.Text, c.Text())
 			}
 		}
 	}
@@ -217,8 +217,8 @@ func TestReplicateOutcomes(t *testing.T) {
 		{"noise", replay(t, reference.ICC2014, 8, 1e-9)[:0], CannotTell, "no place has measurements of both sides"},
 	} {
 		c := conclusionOf(t, replicateOf(t, reference.ICC2014, tt.trials), separate)
-		if c.Measured != tt.want || !strings.Contains(c.Text, tt.text) {
-			t.Errorf("%s: %v, %q; want %v, %q", tt.name, c.Measured, c.Text, tt.want, tt.text)
+		if c.Measured != tt.want || !strings.Contains(c.Text(), tt.text) {
+			t.Errorf("%s: %v, %q; want %v, %q", tt.name, c.Measured, c.Text(), tt.want, tt.text)
 		}
 		if (len(c.Evidence) > 0) != (len(tt.trials) > 0) {
 			t.Errorf("%s: evidence is %q", tt.name, c.Evidence)
@@ -226,15 +226,15 @@ func TestReplicateOutcomes(t *testing.T) {
 	}
 	r := replicateOf(t, reference.ICC2014, itself)
 	if c := conclusionOf(t, r, "ovs is fastest"); c.Measured != Holds {
-		t.Errorf("%v: %q", c.Measured, c.Text)
+		t.Errorf("%v: %q", c.Measured, c.Text())
 	}
 	r = replicateOf(t, reference.ICC2014, slices.DeleteFunc(slices.Clone(itself), func(t record.Trial) bool { return t.Cell.Network == "ovs" }))
-	if c := conclusionOf(t, r, "ovs is fastest"); c.Measured != CannotTell || !strings.Contains(c.Text, "ovs or ovs-userspace-tso is not part of this run") {
-		t.Errorf("a conclusion on what was not measured is %v: %q", c.Measured, c.Text)
+	if c := conclusionOf(t, r, "ovs is fastest"); c.Measured != CannotTell || !strings.Contains(c.Text(), "ovs or ovs-userspace-tso is not part of this run") {
+		t.Errorf("a conclusion on what was not measured is %v: %q", c.Measured, c.Text())
 	}
 	mode := replicateOf(t, reference.HostBridge, replay(t, reference.HostBridge, 8, 0.001))
 	if c := conclusionOf(t, mode, "15 %"); c.Measured != Holds {
-		t.Errorf("%v: %q", c.Measured, c.Text)
+		t.Errorf("%v: %q", c.Measured, c.Text())
 	}
 	if c := cellAt(t, mode, "bandwidth", "host", "two hosts"); c.Ratio != nil || !slices.Equal(c.Notes, []string{"here the same network as physical"}) {
 		t.Errorf("one network taken for two has a ratio %+v, notes %q", c.Ratio, c.Notes)

@@ -775,7 +775,7 @@ func hostileMatrix() analysis.Result {
 			}
 		}
 		for j := range r.Conclusions {
-			r.Conclusions[j].Text = hostile
+			r.Conclusions[j].Details = hostile
 		}
 	}
 	return f

@@ -99,7 +99,7 @@ func capital(s string) string {
 type absence struct {
 	Network  string // one or several
 	workload string // empty if it holds for every workload of the group
-	status   record.Status
+	status   string // what happened, in words
 	reason   string
 	remedy   string
 	counted  string // the number of trials, if only some are missing
@@ -148,7 +148,7 @@ func gathered(all []absence) (out []absence) {
 }
 
 func absenceOf(row analysis.Row) (absence, bool) {
-	a := absence{status: row.Status, reason: row.Reason, remedy: row.Remedy}
+	a := absence{status: cmp.Or(string(row.Status), "not tried"), reason: row.Reason, remedy: row.Remedy}
 	if row.Status != record.OK {
 		return a, true
 	}
@@ -158,7 +158,7 @@ func absenceOf(row analysis.Row) (absence, bool) {
 	}
 	for _, status := range []record.Status{record.Failed, record.Invalid, record.Skipped} {
 		if n := row.Counts[status]; n > 0 {
-			a.status = status
+			a.status = string(status)
 			a.counted = strconv.Itoa(n) + " of " + strconv.Itoa(total) + " trials"
 			return a, true
 		}
@@ -182,11 +182,8 @@ func (a absence) Remedy() string {
 
 // text describes the absence in one sentence after the network's name.
 func (a absence) text() string {
-	what := cmp.Or(string(a.status), "not tried")
-	switch {
-	case strings.HasPrefix(a.counted, "in "):
-		what += " " + a.counted
-	case a.counted != "":
+	what := a.status
+	if a.counted != "" {
 		what = a.counted + " " + what
 	}
 	if a.workload != "" {

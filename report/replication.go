@@ -52,26 +52,12 @@ func sourceTitle(s reference.Source) string {
 	return title
 }
 
-// outcomes are the words for judgements of conclusions.
-var outcomes = map[analysis.Judgement]string{
-	analysis.Holds: "Holds here:", analysis.DoesNotHold: "Does not hold here:",
-	analysis.CannotTell: "Not known here:", analysis.NotMeasurable: "Not measurable:",
-}
-
 func conclusionSaying(c analysis.CheckedConclusion) statement {
-	said := strings.TrimSpace(c.Text)
-	if begins := outcomes[c.Measured]; len(said) >= len(begins) && strings.EqualFold(said[:len(begins)], begins) {
-		said = strings.TrimSpace(said[len(begins):])
-	}
 	text := "“" + strings.TrimRight(c.Conclusion.Text, ". ") + "”"
-	if said != "" {
-		text += ": " + strings.TrimRight(said, ". ")
+	if c.Details != "" {
+		text += ": " + strings.TrimRight(c.Details, ". ")
 	}
-	text += "."
-	if c.Published == analysis.DoesNotHold && !strings.Contains(said, "own figures") {
-		text += " The source's own figures do not show it."
-	}
-	return statement{outcomes[c.Measured], text, c.Evidence}
+	return statement{capital(c.Measured.Words()) + ":", text + ".", c.Evidence}
 }
 
 // publishedTable has two lines for each network: as published and as measured, each with its share of the baseline.
@@ -245,7 +231,7 @@ func skippedCells(r analysis.Replication) []absence {
 	left := 0
 	for _, t := range r.Tables {
 		for _, c := range t.Cells {
-			if strings.HasSuffix(c.Skipped, analysis.NotInRun) {
+			if c.Unplanned {
 				left++
 				without = record.AddNew(without, c.Published.Network)
 				continue
@@ -266,7 +252,7 @@ func skippedCells(r analysis.Replication) []absence {
 		if strings.Contains(all[i].Network, ", ") {
 			was, each = "were", " each"
 		}
-		all[i].status, all[i].counted = record.Status(was+" not measured in "+all[i].counted+each), ""
+		all[i].status, all[i].counted = was+" not measured in "+all[i].counted+each, ""
 	}
 	if left > 0 {
 		was := "was"
@@ -274,7 +260,7 @@ func skippedCells(r analysis.Replication) []absence {
 			was = "were"
 		}
 		all = append(all, absence{
-			Network: enumerated(without), status: record.Status(fmt.Sprintf("%s not measured in %s", was, countOf(left, "cell"))),
+			Network: enumerated(without), status: fmt.Sprintf("%s not measured in %s", was, countOf(left, "cell")),
 			reason: analysis.NotInRun, remedy: "measure them with nettoll run --suite " + r.Source.Name,
 		})
 	}

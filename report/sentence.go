@@ -108,7 +108,7 @@ func (g group) sentence(l line) (statement, bool) {
 			clause += ", limited by " + limit
 		}
 		clauses = append(clauses, clause)
-		if strings.HasPrefix(clause, "not known") {
+		if volume.Comparison().Outcome == analysis.NotKnown {
 			colon = ":"
 		}
 	}

@@ -395,7 +395,7 @@ func sweepAbsences(s analysis.Sweep) (all []absence) {
 	for _, same := range record.Gather(met, func(a absence) absence { return a }) {
 		a := same[0]
 		if n, of := len(same), planned[a.Network]; n < of {
-			a.counted = fmt.Sprintf("in %d of %d cells", n, of)
+			a.status += fmt.Sprintf(" in %d of %d cells", n, of)
 		}
 		all = append(all, a)
 	}

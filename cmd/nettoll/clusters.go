@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/pflag"
 
 	"nettoll/kube"
 	"nettoll/platform"
+	"nettoll/platform/kubernetes"
 	"nettoll/record"
 )
 
@@ -38,16 +38,13 @@ func (f *clusterFlags) add(fl *pflag.FlagSet) {
 // ownClusterFlags are the flags that mean nothing without a cluster of the user's.
 var ownClusterFlags = []string{"context", "kubeconfig", "namespace", "nodes", "image"}
 
-// onCluster reports whether a Kubernetes cluster makes the network.
-func onCluster(network string) bool { return strings.HasPrefix(network, "kubernetes:") }
-
 // ofClusters returns the cells whose networks are made by clusters.
-func ofClusters(cells []record.Cell) []record.Cell {
-	return slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return !onCluster(c.Network) })
-}
+func ofClusters(cells []record.Cell) []record.Cell { return cellsOn[*kubernetes.Kubernetes](cells) }
 
 // onOwnCluster reports whether a network is made by the user's cluster.
-func (f *clusterFlags) onOwnCluster(network string) bool { return !f.cluster && onCluster(network) }
+func (f *clusterFlags) onOwnCluster(network string) bool {
+	return !f.cluster && isOn[*kubernetes.Kubernetes](network)
+}
 
 // suitClusters finds mistakes in the flags for a run of the cells.
 func (f *runFlags) suitClusters(cells []record.Cell) error {

@@ -172,15 +172,12 @@ func (a *app) diagnose(out *bytes.Buffer, d diagnosis) {
 		wide = max(wide, len(f.Name))
 	}
 	if d.Lab.OK {
-		for i, name := range platformNames() {
-			if i == 0 {
+		for _, v := range platforms() {
+			name := v.platform.Name()
+			if v.with == "" {
 				fmt.Fprintln(out, "\nnetworks")
 			} else {
-				start := "--private-engine"
-				if name == "kubernetes" {
-					start = "--private-cluster"
-				}
-				fmt.Fprintf(out, "\nnetworks of %s, with %s\n", name, start)
+				fmt.Fprintf(out, "\nnetworks of %s, with %s\n", name, v.with)
 			}
 			of := slices.DeleteFunc(slices.Clone(d.Networks), func(f finding) bool { return f.Platform != name })
 			if why := of[0].Reason; why != "" && !slices.ContainsFunc(of, func(f finding) bool { return f.Reason != why }) {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"nettoll/internal/program"
@@ -23,6 +25,7 @@ import (
 	"nettoll/platform"
 	ondocker "nettoll/platform/docker"
 	"nettoll/platform/lab"
+	"nettoll/record"
 	"nettoll/runner"
 	"nettoll/workload"
 	"nettoll/workload/engine"
@@ -47,25 +50,25 @@ func catalogue(e engines) []platformNetworks {
 			drivers: slices.Concat(ofKernel(), ofPrograms(e.paths), e.cni.drivers()),
 		},
 		{
-			platform: e.docker, about: "Docker engines: the user's, or private ones (--private-engine)",
+			platform: e.docker, about: "Docker engines: the user's, or private ones", with: "--private-engine",
 			native: "native", usual: []string{"bridge", "published"}, visit: 400 * time.Millisecond, container: 200 * time.Millisecond,
 			room:    besideOn(ondocker.BorrowedAtOnce),
 			drivers: ofDocker(e.paths),
 		},
 		{
-			platform: e.swarm, about: "Docker engines that are nodes of one swarm: the user's, or private ones (--private-engine)",
+			platform: e.swarm, about: "Docker engines that are nodes of one swarm: the user's, or private ones", with: "--private-engine",
 			native: "native", usual: []string{"overlay"}, visit: time.Second, container: 300 * time.Millisecond,
 			room:    besideOn(1),
 			drivers: docker.Swarm(),
 		},
 		{
-			platform: e.ssh, about: "machines of yours, reached by ssh (--hosts-ssh)",
+			platform: e.ssh, about: "machines of yours, reached by ssh", with: "--hosts-ssh",
 			native: "native", usual: []string{"native"}, visit: 450 * time.Millisecond,
 			room:    func(_, _ bool) (int, int) { return platform.MostPlaces, 0 },
 			drivers: overssh.All(),
 		},
 		{
-			platform: e.kube, about: "Kubernetes clusters: the user's, or private ones (--private-cluster)",
+			platform: e.kube, about: "Kubernetes clusters: the user's, or private ones", with: "--private-cluster",
 			native: "native", usual: []string{"pod", "service"}, visit: 5 * time.Second, container: 500 * time.Millisecond,
 			room: func(_, cluster bool) (int, int) {
 				if cluster {
@@ -151,6 +154,7 @@ func toolByName(paths program.Paths) map[string]workload.Tool {
 type platformNetworks struct {
 	platform platform.Platform
 	about    string // in a few words
+	with     string // the flag that starts or names its hosts, empty for the default platform
 	// native is the network that stands for its hosts without containers; the default platform has one for each
 	// number of hosts, see record.Native.
 	native  string
@@ -206,6 +210,21 @@ func (v platformNetworks) find(name string) (network.Driver, bool) {
 	return network.Driver{}, false
 }
 
+// platforms are those of the catalogue, to be named only.
+var platforms = sync.OnceValue(func() []platformNetworks { return catalogue(engines{}) })
+
+// isOn reports whether the network of a cell is on a platform of that type.
+func isOn[P platform.Platform](network string) bool {
+	i := slices.IndexFunc(platforms(), func(v platformNetworks) bool { return v.prefix != "" && strings.HasPrefix(network, v.prefix) })
+	_, is := platforms()[max(i, 0)].platform.(P) // without a prefix, that is the default platform
+	return is
+}
+
+// cellsOn returns the cells whose networks are on platforms of that type.
+func cellsOn[P platform.Platform](cells []record.Cell) []record.Cell {
+	return slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return !isOn[P](c.Network) })
+}
+
 // recipes returns all networks, by their names in cells.
 func recipes(e engines) map[string]runner.Recipe {
 	all := make(map[string]runner.Recipe)
@@ -219,7 +238,7 @@ func recipes(e engines) map[string]runner.Recipe {
 
 // namesOf collects names from each platform, in the order of platforms.
 func namesOf(of func(platformNetworks) []string) (names []string) {
-	for _, v := range catalogue(engines{}) {
+	for _, v := range platforms() {
 		names = append(names, of(v)...)
 	}
 	return names

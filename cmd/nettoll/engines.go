@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os/exec"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/moby/moby/client"
@@ -43,9 +42,10 @@ func (f *engineFlags) add(fl *pflag.FlagSet) {
 }
 
 // onEngines reports whether engines make the network.
-func onEngines(network string) bool {
-	return strings.HasPrefix(network, "docker:") || strings.HasPrefix(network, "swarm:")
-}
+func onEngines(network string) bool { return isOn[*docker.Docker](network) }
+
+// ofEngines returns the cells whose networks are made by engines.
+func ofEngines(cells []record.Cell) []record.Cell { return cellsOn[*docker.Docker](cells) }
 
 // borrows reports whether cells are measured on the user's engines: then nettoll runs next to them instead of in a
 // lab.
@@ -269,11 +269,6 @@ func packed(tool workload.Tool) (workload.Pack, error) {
 func fits(path string) error {
 	_, err := rootfs.New(rootfs.Program{File: path, Path: path})
 	return err
-}
-
-// ofEngines returns the cells whose networks are made by engines.
-func ofEngines(cells []record.Cell) []record.Cell {
-	return slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return !onEngines(c.Network) })
 }
 
 // explainEngine adds the alternative to the error of an engine that cannot be reached.

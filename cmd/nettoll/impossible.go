@@ -12,6 +12,7 @@ import (
 	"nettoll/internal/keeper"
 	"nettoll/internal/program"
 	"nettoll/platform"
+	"nettoll/platform/lab"
 	"nettoll/record"
 	"nettoll/sampler"
 	"nettoll/workload"
@@ -142,7 +143,7 @@ func (k kernelFacts) safe(cells []record.Cell, paths program.Paths) error {
 	all, tools := recipes(engines{}), toolByName(paths)
 	for _, c := range cells {
 		around := platform.Surroundings{Outlive: true} // of the lab's networks in a run with an engine
-		if onEngines(c.Network) || onMachines(c.Network) || onCluster(c.Network) {
+		if !isOn[*lab.Lab](c.Network) {
 			around = all[c.Network].Driver.Around
 		}
 		tool := tools[c.Tool]

@@ -66,7 +66,7 @@ the shell on its first node, where KUBECONFIG points to the API server.`,
 			return nil
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return append(catalogue(engines{})[0].names(), labSwarm, labKubernetes), cobra.ShellCompDirectiveNoFileComp
+			return append(platforms()[0].names(), labSwarm, labKubernetes), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 	fl := cmd.Flags()

@@ -43,10 +43,10 @@ func (a *app) listCommand() *cobra.Command {
 			}
 		},
 		"platforms": func(w *tabwriter.Writer) {
-			for _, v := range catalogue(engines{}) {
-				about := v.about
-				if v.prefix == "" {
-					about += ", the default"
+			for _, v := range platforms() {
+				about := v.about + ", the default"
+				if v.with != "" {
+					about = v.about + " (" + v.with + ")"
 				}
 				fmt.Fprintf(w, "%s\t%s\n", v.platform.Name(), about)
 			}

@@ -43,12 +43,10 @@ func (f *machineFlags) add(fl *pflag.FlagSet) {
 var machineFlagNames = []string{"hosts-ssh", "sudo", "address", "through-my-network", maxRate}
 
 // onMachines reports whether a network is between machines that are reached by ssh.
-func onMachines(network string) bool { return strings.HasPrefix(network, "ssh:") }
+func onMachines(network string) bool { return isOn[*ssh.SSH](network) }
 
 // ofMachines returns the cells whose networks are between such machines.
-func ofMachines(cells []record.Cell) []record.Cell {
-	return slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return !onMachines(c.Network) })
-}
+func ofMachines(cells []record.Cell) []record.Cell { return cellsOn[*ssh.SSH](cells) }
 
 // suitMachines finds mistakes in the flags for a run of the cells.
 func (f *runFlags) suitMachines(cells []record.Cell) error {

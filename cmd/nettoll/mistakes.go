@@ -114,7 +114,7 @@ func networksOf(cmd *cobra.Command) []string {
 	case "run":
 		return slices.Concat(networkNames(), wholeNames(), usualNames())
 	case "lab":
-		return catalogue(engines{})[0].names()
+		return platforms()[0].names()
 	}
 	return nil
 }
