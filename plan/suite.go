@@ -120,7 +120,7 @@ func Default() Suite {
 		Workloads:  []Workload{{Name: record.TCPStream}, {Name: record.TCPRR}},
 		Tools:      []string{"engine"},
 		Placements: []string{record.PlacementDistinct},
-		Duration:   120 * time.Millisecond,
+		Duration:   240 * time.Millisecond,
 		Warmup:     200 * time.Millisecond,
 		Turns:      true,
 		Precision:  0.05,

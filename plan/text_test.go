@@ -239,7 +239,7 @@ func TestSettings(t *testing.T) {
 	s := Default()
 	s.TimeBudget, s.Seed, s.Together = 90*time.Second, 7, 3
 	want := record.Settings{
-		Duration: 0.12, Warmup: 0.2, Precision: 0.05, Confidence: 0.95,
+		Duration: 0.24, Warmup: 0.2, Precision: 0.05, Confidence: 0.95,
 		MinRounds: 6, MaxRounds: 40, Budget: 90, Seed: 7, EqualWithin: 0.05, Turns: true, Together: 3,
 	}
 	if diff := cmp.Diff(want, Settings(s)); diff != "" {
