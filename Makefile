@@ -73,7 +73,7 @@ bench: ## ratios to other tools, measured side by side in one run; PART= selects
 	.ci/needs iproute2 iperf3 qperf sockperf netperf
 	go run ./bench $(PART)
 
-# Three hours: docs/measured/README.md lists how long each part takes, and how to run fewer.
+# Three and a half hours: docs/measured/README.md lists how long each part takes, and how to run fewer.
 .PHONY: judge
 judge: ## check nettoll on networks whose true difference is known; the run files are kept in .cache/judge
 	go run ./bench equivalence alone rates slower twins busy keep=.cache/judge

@@ -79,9 +79,9 @@ var parts = []part{
 	{name: "neighbours", takes: 60 * time.Second, inside: true, do: neighbours},
 	{name: "docker", takes: 45 * time.Second, inside: true, do: docker},
 
-	{name: "equivalence", size: 10, inside: true, do: equivalence},
-	{name: "alone", size: 6, do: aloneQuick},
-	{name: "alone-full", size: 2, do: aloneFull},
+	{name: "equivalence", size: 12, inside: true, do: equivalence},
+	{name: "alone", size: 15, do: aloneQuick},
+	{name: "alone-full", size: 10, do: aloneFull},
 	{name: "rates", size: 6, do: rates},
 	{name: "slower", size: 10, inside: true, do: slower},
 	{name: "twins", size: 2000, do: twins},
