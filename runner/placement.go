@@ -11,13 +11,18 @@ import (
 // Place chooses CPUs. Distinct: the cores of the largest package are halved, one half for the client
 // and one for the server, so that they share a cache but no core; each flow gets a CPU of its half,
 // second hyperthreads of a core last. If that package has only one core, client and server get a
-// hyperthread of it each. Same: one CPU for both. Free, or distinct if the package has only one CPU:
-// no CPU is chosen, and the record has none.
+// hyperthread of it each; if no package has more than one CPU, as on some virtual machines, those of
+// all packages are halved. Same: one CPU for both. Free, or distinct if there is only one CPU: no CPU
+// is chosen, and the record has none.
 func Place(m record.Machine, placement string) workload.CPUs {
 	if len(m.CPUs) == 0 || placement == record.PlacementFree {
 		return workload.CPUs{}
 	}
-	cores := coresOf(largestPackage(m.CPUs))
+	cpus := largestPackage(m.CPUs)
+	if len(cpus) == 1 {
+		cpus = m.CPUs
+	}
+	cores := coresOf(cpus)
 	if placement == record.PlacementSame {
 		first := cores[0][:1]
 		return workload.CPUs{Client: first, Server: first}
@@ -48,9 +53,11 @@ func largestPackage(cpus []record.CPU) []record.CPU {
 
 // coresOf groups CPUs by core, in the order of their first CPU.
 func coresOf(cpus []record.CPU) [][]int {
-	cores := map[int][]int{}
+	type core struct{ pkg, number int }
+	cores := map[core][]int{}
 	for _, c := range cpus {
-		cores[c.Core] = append(cores[c.Core], c.ID)
+		at := core{c.Package, c.Core}
+		cores[at] = append(cores[at], c.ID)
 	}
 	var all [][]int
 	for _, ids := range cores {

@@ -55,6 +55,11 @@ func TestPlace(t *testing.T) {
 			on([]int{1}, []int{1}), on([]int{1}, []int{2}),
 		},
 		{
+			"a package for each CPU",
+			cpusOf([2]int{0, 0}, [2]int{1, 0}, [2]int{2, 0}, [2]int{3, 0}),
+			on([]int{0}, []int{0}), on([]int{0, 1}, []int{2, 3}),
+		},
+		{
 			"one core with a second thread",
 			cpusOf([2]int{0, 0}, [2]int{0, 1}, [2]int{0, 1}),
 			on([]int{0}, []int{0}), on([]int{0}, []int{1, 2}),
