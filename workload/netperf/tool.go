@@ -3,7 +3,7 @@
 //
 // Limits of its figures: it cannot leave out a warm-up; latencies are whole microseconds, except
 // the mean; a lost datagram stops UDP_RR for the rest of its time, and the trial fails if that is
-// more than half of it; and it resolves an address only if the endpoint has one of the same family
+// more than a fifth of it; and it resolves an address only if the endpoint has one of the same family
 // other than the loopback's.
 package netperf
 
