@@ -143,11 +143,12 @@ func ratiosOf(f *record.File) map[compared]ratios {
 			continue
 		}
 		at := compared{c.Network, c.Hosts, c.Family, c.Workload, record.Primary(c.Workload)[0]}
-		all[at] = append(all[at], nil...) // even if it stays without a ratio
+		of := all[at]
 		base, compares := baselines[place{c.Against(), t.Round, t.Part}]
 		if v, ok := value(t); ok && compares {
-			all[at] = append(all[at], v/base)
+			of = append(of, v/base)
 		}
+		all[at] = of // even without a ratio, so that the network is not lost
 	}
 	return all
 }
@@ -277,7 +278,7 @@ func alone(ctx context.Context, w *work, suite string) error {
 	for pass := range w.size {
 		for i := range 2 {
 			side := (i + pass) % 2 // either comes first as often
-			args := slices.Concat([]string{"--suite", suite, "-4", "-t", "240ms", "--yes", "--together", []string{"1", "0"}[side]}, fixedRounds(aloneRounds))
+			args := slices.Concat([]string{"--suite", suite, "-4", "--yes", "--together", []string{"1", "0"}[side]}, fixedRounds(aloneRounds))
 			f, err := w.run(ctx, fmt.Sprintf("%s-%s-%d", w.name, s.names[side], pass+1), args...)
 			if err != nil {
 				return err

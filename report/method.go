@@ -74,7 +74,7 @@ func rounds(res analysis.Result) string {
 			text += fmt.Sprintf(" after %s s of warm-up", short(s.Warmup))
 		}
 		if s.Turns && s.Together > 0 {
-			text += ", with no more than " + countOf(s.Together, "network") + " at once beside their baseline"
+			text += ", at most " + countOf(s.Together, "network") + " at once beside the baseline"
 		}
 	}
 	if res.Elapsed > 0 {

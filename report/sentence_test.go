@@ -678,3 +678,21 @@ func TestPlaceOf(t *testing.T) {
 		}
 	}
 }
+
+// TestRounds checks that a report says how many networks could stand at once, but only of runs in turns.
+func TestRounds(t *testing.T) {
+	res := analysis.Result{Rounds: 7}
+	res.Limits = record.Settings{Duration: 0.24, Turns: true}
+	for together, want := range map[int]string{
+		0: "7 complete rounds, 0.24 s per trial, in turns where traffic can pause between them.",
+		1: "7 complete rounds, 0.24 s per trial, in turns where traffic can pause between them, at most one network at once beside the baseline.",
+		3: "7 complete rounds, 0.24 s per trial, in turns where traffic can pause between them, at most three networks at once beside the baseline.",
+	} {
+		if res.Limits.Together = together; rounds(res) != want {
+			t.Errorf("%d together: %q", together, rounds(res))
+		}
+	}
+	if res.Limits.Turns = false; strings.Contains(rounds(res), "at once") {
+		t.Errorf("without turns: %q", rounds(res))
+	}
+}
