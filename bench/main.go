@@ -81,7 +81,7 @@ var parts = []part{
 
 	{name: "equivalence", size: 12, inside: true, do: equivalence},
 	{name: "alone", size: 15, do: aloneQuick},
-	{name: "alone-full", size: 10, do: aloneFull},
+	{name: "alone-full", size: 8, do: aloneFull},
 	{name: "rates", size: 6, do: rates},
 	{name: "slower", size: 10, inside: true, do: slower},
 	{name: "twins", size: 2000, do: twins},
