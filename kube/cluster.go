@@ -260,7 +260,7 @@ func (c *Cluster) controlPlane(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	users := []User{{Name: controllersUser}, {Name: schedulerUser}, {Name: proxyUser}, {Name: flannelUser}}
+	users := []User{{Name: controllersUser}, {Name: schedulerUser}, {Name: proxyUser}, {Name: flannelUser}, {Name: calicoUser}}
 	for _, n := range c.Nodes {
 		users = append(users, User{kubeletUser(n), []string{"system:nodes"}})
 	}
@@ -332,7 +332,7 @@ func (c *Cluster) Beside(place int) *Cluster {
 	}
 	b := &Cluster{
 		Server: c.Server, api: c.api, own: c.own, keeper: c.keeper, namespace: c.namespace, look: c.look, pause: c.pause, requests: c.requests, ports: map[netip.Addr]int{},
-		place: place, prefix: c.prefix + placed(place), o: c.o, number: c.number, daemons: c.daemons,
+		place: place, prefix: c.prefix + placed(place), o: c.o, number: c.number, programs: c.programs, daemons: c.daemons,
 	}
 	for _, n := range c.Nodes {
 		beside := *n

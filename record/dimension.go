@@ -126,7 +126,7 @@ var dimensions = []Dimension{
 		About: "segmentation, merging and checksums by devices, as the kernel sets them, or all turned off", field: func(c *Cell) any { return &c.Offload }},
 	{Name: "normalize", Title: "endpoints made alike", Part: Condition,
 		About: "give all endpoints the MTU that every network can offer", key: "normalize=1", field: func(c *Cell) any { return &c.Normalize }},
-	{Name: "cni", Title: "CNI", Values: []string{CNIBridge, CNIFlannel}, Part: Condition, In: Pods,
+	{Name: "cni", Title: "CNI", Values: []string{CNIBridge, CNIFlannel, CNICalico}, Part: Condition, In: Pods,
 		About: "what connects the pods of clusters that are started for the run", field: func(c *Cell) any { return &c.CNI }},
 	{Name: "baseline", Title: "baseline", Part: Beside, field: func(c *Cell) any { return &c.Baseline }},
 }

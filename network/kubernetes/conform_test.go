@@ -81,11 +81,9 @@ func inTurns(t *testing.T, p *platforms.Kubernetes, hosts int) {
 // furtherServices checks that the nodes have rules of all further services while a network stands, and of none once it is
 // gone.
 func furtherServices(t *testing.T, on *platforms.Kubernetes) {
-	all := kubernetes.All()
-	driver := all[slices.IndexFunc(all, func(d network.Driver) bool { return d.Name == "service" })]
 	topo := networktest.Pair
 	topo.Services = 5
-	n, err := driver.Connect(t.Context(), topo, on)
+	n, err := named("service").Connect(t.Context(), topo, on)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,21 +109,34 @@ func furtherServices(t *testing.T, on *platforms.Kubernetes) {
 func TestFlannel(t *testing.T) {
 	platformtest.Require(t, "kubelet", kube.Available(nil))
 	platformtest.Require(t, "flanneld", kube.Connectable(nil, record.CNIFlannel))
-	for _, d := range kubernetes.All() {
-		if d.Name == "pod" {
-			d.Hosts = []int{2}
-			networktest.ConformWith(t, flannel{clusters(t)}, "kubernetes:", "--cni "+record.CNIFlannel, d)
-		}
-	}
+	d := named("pod")
+	d.Hosts = []int{2}
+	networktest.ConformWith(t, connected{clusters(t), record.CNIFlannel}, "kubernetes:", "--cni "+record.CNIFlannel, d)
 }
 
-// flannel has its clusters' pods connected by flannel.
-type flannel struct{ *platforms.Kubernetes }
+// TestCalico runs the suite for pods of private clusters that Calico connects.
+func TestCalico(t *testing.T) {
+	turn.Alternate(t, 0, "kube", "platform/kubernetes", "network/networktest", "internal/felix", "internal/plumb")
+	platformtest.Require(t, "kubelet", kube.Available(nil))
+	platformtest.Require(t, "calico-cni", kube.Connectable(nil, record.CNICalico))
+	networktest.ConformWith(t, connected{clusters(t), record.CNICalico}, "kubernetes:", "--cni "+record.CNICalico, named("pod"))
+}
+
+// connected has its clusters' pods connected in the way that cni names.
+type connected struct {
+	*platforms.Kubernetes
+	cni string
+}
 
 // Clusters implements kube.Provider.
-func (f flannel) Clusters(ctx context.Context, req platform.HostRequest) (kube.Hosts, error) {
-	req.CNI = record.CNIFlannel
-	return f.Kubernetes.Clusters(ctx, req)
+func (c connected) Clusters(ctx context.Context, req platform.HostRequest) (kube.Hosts, error) {
+	req.CNI = c.cni
+	return c.Kubernetes.Clusters(ctx, req)
+}
+
+func named(name string) network.Driver {
+	all := kubernetes.All()
+	return all[slices.IndexFunc(all, func(d network.Driver) bool { return d.Name == name })]
 }
 
 // clusters returns a platform whose image holds this test program, which serves as the agent.

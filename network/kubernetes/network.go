@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"nettoll/internal/felix"
 	"nettoll/internal/plumb"
 	"nettoll/kube"
 	"nettoll/network"
@@ -36,7 +37,7 @@ func All() (all []network.Driver) {
 		}},
 		{connect: pods, Info: network.Info{
 			Name: "pod", Hosts: []int{1, 2},
-			About: "pods at their own addresses: CNI's bridge plugin on each node, plain routes between nodes, or flannel's VXLAN (--cni)",
+			About: "pods at their own addresses: CNI's bridge plugin on each node and plain routes between nodes, or flannel, or Calico (--cni)",
 		}},
 		{connect: service, Info: network.Info{
 			Name: "service", Hosts: []int{1, 2}, Has: []string{record.Services},
@@ -107,6 +108,7 @@ type build struct {
 	pods       []*kube.Pod
 	containers map[*plumb.Node]*kube.Container
 	translated plumb.Translations
+	rules      *felix.Rules // of the pods; nil: they have none
 }
 
 func (v variant) build(ctx context.Context, topo network.Topology, p platform.Platform) (*network.Network, error) {
@@ -231,7 +233,7 @@ func container(ctx context.Context, n *build) error {
 		n.Notes = append(n.Notes, n.where()+": lo of the pod has counted the payload")
 		return nil
 	}
-	return findPorts(n.Servers...)
+	return n.findPorts(n.Servers...)
 }
 
 // pods gives each container a pod of its own.
@@ -243,25 +245,29 @@ func pods(ctx context.Context, n *build) error {
 }
 
 // wire finds the veth pairs of the pods, whose names the plugin made up, and checks that each is a port of the
-// bridge.
+// bridge, or of none where packets are routed.
 func (n *build) wire() error {
 	if n.borrowed() {
 		n.betweenPods()
 		return nil
 	}
-	if err := findPorts(slices.Concat(n.Servers, n.Clients)...); err != nil {
+	if err := n.findPorts(slices.Concat(n.Servers, n.Clients)...); err != nil {
 		return err
 	}
-	n.Hops = plumb.Across(func(at *plumb.Node, peer *plumb.Host, f network.Family) []network.Hop {
-		if at.Host == peer {
-			return nil
-		}
-		hops := []network.Hop{at.Host.Hop(kube.Bridge)}
-		if tunnel, _ := n.cluster.Tunnel(f == network.IPv6); tunnel != "" {
-			hops = append(hops, at.Host.Hop(tunnel))
-		}
-		return hops
-	})
+	if n.rules = n.cluster.Rules(n.Site); n.rules != nil {
+		n.Hops = n.rules.Path(nil)
+	} else {
+		n.Hops = plumb.Across(func(at *plumb.Node, peer *plumb.Host, f network.Family) []network.Hop {
+			if at.Host == peer {
+				return nil
+			}
+			hops := []network.Hop{at.Host.Hop(n.cluster.Bridge())}
+			if tunnel, _ := n.cluster.Tunnel(f == network.IPv6); tunnel != "" {
+				hops = append(hops, at.Host.Hop(tunnel))
+			}
+			return hops
+		})
+	}
 	n.OnWire = func(f network.Family) string {
 		_, wire := n.cluster.Tunnel(f == network.IPv6)
 		return cmp.Or(wire, plumb.Bare(f))
@@ -285,10 +291,10 @@ func (n *build) narrow() error {
 	return nil
 }
 
-// findPorts finds the ports of pods on the bridges of their nodes.
-func findPorts(nodes ...*plumb.Node) error {
+// findPorts finds the ports of pods on their nodes.
+func (n *build) findPorts(nodes ...*plumb.Node) error {
 	for _, node := range nodes {
-		port, err := plumb.PortOf(node, kube.Bridge)
+		port, err := plumb.PortOf(node, n.cluster.Bridge())
 		if err != nil {
 			return err
 		}
@@ -487,7 +493,12 @@ func (n *build) translate(ctx context.Context, reach func(from, to *plumb.Node, 
 		}
 		on := at(from, to)
 		place := len(hops) - 2 // before the port and the device of the server's pod
-		if on != to.Host {
+		switch {
+		case n.rules != nil && on == from.Host:
+			place = 2 // after the device and the port of the client's pod
+		case n.rules != nil:
+			place-- // before felix's rules
+		case on != to.Host:
 			place = 3 // after the device and the port of the client's pod, and the bridge
 		}
 		return slices.Insert(hops, place, n.translated.Hop(on, to, f))
