@@ -54,6 +54,7 @@ type Setup struct {
 	Neighbours int    `json:"neighbours,omitempty" most:"1e6"` // idle containers on the clients' hosts, in addition to those with traffic
 	Rules      int    `json:"rules,omitempty" most:"1e6"`      // further firewall rules on each host, none of which matches
 	Services   int    `json:"services,omitempty" most:"1e6"`   // further services of Kubernetes, which nobody uses, in networks that have services
+	Policies   int    `json:"policies,omitempty" most:"1e6"`   // network policies of Kubernetes that admit none of the clients, in networks of pods
 	CNI        string `json:"cni,omitempty"`                   // what connects the pods of a private cluster, such as CNIFlannel; empty means CNIBridge
 }
 

@@ -36,11 +36,11 @@ func All() (all []network.Driver) {
 			About: "containers of one pod, which talk over its lo",
 		}},
 		{connect: pods, Info: network.Info{
-			Name: "pod", Hosts: []int{1, 2},
+			Name: "pod", Hosts: []int{1, 2}, Has: []string{record.Policies},
 			About: "pods at their own addresses: CNI's bridge plugin on each node and plain routes between nodes, or flannel, or Calico (--cni)",
 		}},
 		{connect: service, Info: network.Info{
-			Name: "service", Hosts: []int{1, 2}, Has: []string{record.Services},
+			Name: "service", Hosts: []int{1, 2}, Has: []string{record.Services, record.Policies},
 			About: "the same pods, each server at the address of its service (ClusterIP), which kube-proxy's iptables rules translate on the client's node",
 		}},
 		{connect: hairpin, Info: network.Info{
@@ -48,15 +48,15 @@ func All() (all []network.Driver) {
 			About: "containers of the server's own pod, which dial its service: the payload leaves the pod, is translated by kube-proxy's iptables rules, and returns to it",
 		}},
 		{connect: nodePort, Info: network.Info{
-			Name: "nodeport", Hosts: []int{1, 2}, Has: []string{record.Services},
+			Name: "nodeport", Hosts: []int{1, 2}, Has: []string{record.Services, record.Policies},
 			About: "the same pods, each server at a port of its node by a service (NodePort), which kube-proxy's iptables rules translate there, and where answers return to",
 		}},
 		{connect: loadBalancer, Info: network.Info{
-			Name: "loadbalancer", Hosts: []int{1, 2}, Has: []string{record.Services},
+			Name: "loadbalancer", Hosts: []int{1, 2}, Has: []string{record.Services, record.Policies},
 			About: "the same pods, each server at the address of the load balancer of its service (LoadBalancer): kube-proxy's iptables rules translate it on the client's node, where answers return to, so that pods reach no load balancer",
 		}},
 		{connect: hostPort, pod: kube.PodSpec{HostPorts: kube.Ports{First: firstTried, Last: firstTried}}, Info: network.Info{
-			Name: "hostport", Hosts: []int{1, 2},
+			Name: "hostport", Hosts: []int{1, 2}, Has: []string{record.Policies},
 			About: "the same pods, each server at a port of its node that belongs to its pod (hostPort), which the iptables rules of CNI's portmap plugin translate there",
 		}},
 	} {
@@ -145,6 +145,9 @@ func (v variant) build(ctx context.Context, topo network.Topology, p platform.Pl
 	}
 	if err == nil {
 		err = v.connect(ctx, n)
+	}
+	if err == nil && slices.Contains(v.Has, record.Policies) {
+		err = n.police(ctx, v.Name)
 	}
 	if err != nil {
 		return nil, n.Abandon(ctx, err)
