@@ -15,21 +15,46 @@ import (
 // Replication compares a published measurement with a run. Absolute figures of different
 // machines cannot be compared; the order of networks can, and the ratio of each to a baseline.
 type Replication struct {
-	Source      reference.Source
-	Tables      []ReplicatedTable
-	Conclusions []CheckedConclusion
-	Measured    int // cells of all tables with a measured figure
-	Cells       int // cells of all tables
+	Source      reference.Source    `json:"-"`
+	Cells       int                 `json:"cells"`    // of all tables
+	Measured    int                 `json:"measured"` // of these, cells with a measured figure
+	Tables      []ReplicatedTable   `json:"tables"`
+	Conclusions []CheckedConclusion `json:"conclusions"`
+}
+
+// MarshalJSON writes which source it is, and nothing else of it. Lists are never null.
+func (r Replication) MarshalJSON() ([]byte, error) {
+	type replication Replication
+	r.Tables, r.Conclusions = listed(r.Tables), listed(r.Conclusions)
+	return json.Marshal(struct {
+		Source string `json:"source"`
+		Title  string `json:"title"`
+		Year   int    `json:"year,omitempty"`
+		replication
+	}{r.Source.Name, r.Source.Title, r.Source.Year, replication(r)})
 }
 
 // ReplicatedTable is one published table with the corresponding measurements.
 type ReplicatedTable struct {
-	Table reference.Table
-	Kind  record.Kind      // of the metric; for CPUClient and CPUServer from CPUKinds
-	CPUs  int              // of each host; 0 if unknown
-	Cells []ReplicatedCell // in the order of Table.Cells
-	Order Correlation      // of networks at the same place: are the same ones ahead?
-	Shape Correlation      // of places of the same network: do figures rise and fall alike?
+	Table reference.Table  `json:"-"`
+	Kind  record.Kind      `json:"-"`              // of the metric; for CPUClient and CPUServer from CPUKinds
+	CPUs  int              `json:"-"`              // of each host; 0 if unknown
+	Cells []ReplicatedCell `json:"cells"`          // in the order of Table.Cells
+	Order Correlation      `json:"order,omitzero"` // of networks at the same place: are the same ones ahead?
+	Shape Correlation      `json:"shape,omitzero"` // of places of the same network: do figures rise and fall alike?
+}
+
+// MarshalJSON writes what the table is of, and none of the published figures but those of its cells.
+func (t ReplicatedTable) MarshalJSON() ([]byte, error) {
+	type table ReplicatedTable
+	t.Cells = listed(t.Cells)
+	return json.Marshal(struct {
+		Name     string `json:"name"`
+		Metric   string `json:"metric"`
+		Unit     string `json:"unit"` // as published
+		Baseline string `json:"baseline,omitempty"`
+		table
+	}{t.Table.Name, t.Table.Metric, t.Table.Unit, t.Table.Baseline, table(t)})
 }
 
 // ReplicatedCell is one published figure and its measured counterpart.

@@ -241,7 +241,12 @@ func TestNetworksThatTookLongToFallSilent(t *testing.T) {
 				t.Errorf("the page does not say %q", want)
 			}
 		}
-		var got struct{ Settlings []jsonSettling }
+		var got struct {
+			Settlings []struct {
+				Network string
+				analysis.Settling
+			}
+		}
 		if err := json.Unmarshal([]byte(write(t, "json", res, o)), &got); err != nil {
 			t.Fatal(err)
 		}
