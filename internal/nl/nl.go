@@ -59,6 +59,15 @@ func With(path string, fn func(*NS) error) error {
 	return fn(n)
 }
 
+// Ask is With for a function that finds something out.
+func Ask[T any](path string, fn func(*NS) (T, error)) (found T, err error) {
+	err = With(path, func(n *NS) error {
+		found, err = fn(n)
+		return err
+	})
+	return found, err
+}
+
 // errNoAnswer is returned if the kernel is delayed, for instance by changes of others.
 var errNoAnswer = errors.New("the kernel gave no answer over netlink in time")
 

@@ -104,11 +104,7 @@ func (b *Bridge) Attach(ctx context.Context, s *Site, nodes []*Node, plug Attach
 		plug.Device = "eth0"
 	}
 	plug.without6 = s.without6
-	var bridge nl.Interface
-	err := nl.With(b.Host.NS, func(n *nl.NS) (err error) {
-		bridge, err = n.Interface(b.Name)
-		return err
-	})
+	bridge, err := nl.Ask(b.Host.NS, func(n *nl.NS) (nl.Interface, error) { return n.Interface(b.Name) })
 	if err != nil {
 		return err
 	}

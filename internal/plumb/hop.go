@@ -19,13 +19,9 @@ import (
 func DeviceHop(where, ns, device string) network.Hop {
 	return network.Hop{
 		Name: where + "/" + device, Kind: network.Device, Device: ns + "/" + device,
-		Read: func(context.Context) (c network.Count, err error) {
-			err = nl.With(ns, func(n *nl.NS) error {
-				d, err := n.Interface(device)
-				c = counted(d)
-				return err
-			})
-			return c, err
+		Read: func(context.Context) (network.Count, error) {
+			d, err := nl.Ask(ns, func(n *nl.NS) (nl.Interface, error) { return n.Interface(device) })
+			return counted(d), err
 		},
 	}
 }
