@@ -272,14 +272,12 @@ func (e *theirEngine) untouched(t *testing.T) {
 // labelled lists the objects on the engine with nettoll's label.
 func (e *theirEngine) labelled(t *testing.T) (names []string) {
 	t.Helper()
-	all, err := engine.Traces(t.Context(), e.client(t))
+	all, err := engine.Clean(t.Context(), e.client(t), true, func(engine.Trace) bool { return false })
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, trace := range all {
-		for _, o := range trace.Objects {
-			names = append(names, o.String())
-		}
+	for _, o := range all.Removed {
+		names = append(names, o.String())
 	}
 	return names
 }

@@ -88,12 +88,12 @@ func same(t *testing.T, what string, got []engine.Object, want ...string) {
 // traces returns what runs have on the engine, by run.
 func (d *daemon) traces(t *testing.T) map[string]engine.Trace {
 	t.Helper()
-	all, err := engine.Traces(t.Context(), d.Client(t))
+	all, err := engine.Clean(t.Context(), d.Client(t), true, func(engine.Trace) bool { return true })
 	if err != nil {
 		t.Fatal(err)
 	}
 	by := map[string]engine.Trace{}
-	for _, trace := range all {
+	for _, trace := range all.Kept {
 		by[trace.Run] = trace
 	}
 	return by
