@@ -147,13 +147,10 @@ func othersUse(f *record.File) (used float64, cpus int) {
 // sharedLoad returns the machine's CPU time less its idle use and the time charged to processes. A negative
 // value becomes 0: leaving such trials out would bias the figure upwards.
 func sharedLoad(t *record.Trial) (seconds float64, known bool) {
-	client, server := t.CPU.Client.Total(), t.CPU.Server.Total()
-	if t.CPU.Machine.Busy <= 0 || client <= 0 || server <= 0 {
+	if t.CPU.Machine.Busy <= 0 || t.CPU.Client.Total() <= 0 || t.CPU.Server.Total() <= 0 {
 		return 0, false
 	}
-	busy := t.CPU.Machine.Busy - t.CPU.Idle*t.Window
-	own := client + server + daemons(t)
-	return max(0, busy-own), true
+	return max(0, t.CPU.Machine.Busy-t.CPU.Idle*t.Window-t.CPU.Processes()), true
 }
 
 // gigabyte is 1e9 bytes in bits.
