@@ -22,7 +22,7 @@ import (
 	"nettoll/platform/platformtest"
 	"nettoll/record"
 	"nettoll/runner"
-	"nettoll/sampler"
+	"nettoll/runner/runnertest"
 	"nettoll/workload"
 	"nettoll/workload/engine"
 )
@@ -346,36 +346,19 @@ func measureAfter(t *testing.T, warmup time.Duration, p platform.Platform, tech 
 
 func measure(t *testing.T, warmup time.Duration, p platform.Platform, tech network.Driver, cells []record.Cell) []record.Trial {
 	t.Helper()
-	m, err := sampler.Machine("/proc", "/sys")
-	if err != nil {
-		t.Fatal(err)
-	}
 	more := slack(t)
-	var trials []record.Trial
 	r := &runner.Runner{
 		Networks: map[string]runner.Recipe{},
 		Tools:    map[string]workload.Tool{"engine": engine.New()},
-		Machine:  m,
-		Settings: record.Settings{Duration: 0.1 + more, Warmup: warmup.Seconds() + more, MinRounds: 1, MaxRounds: 1, Confidence: 0.95, Seed: 1},
+		Settings: record.Settings{Duration: 0.1 + more, Warmup: warmup.Seconds() + more, MaxRounds: 1},
 		Cells:    cells,
 		// The cost of the traffic is not tested here.
 		Unwatched: true,
-		Save: func(t record.Trial) error {
-			trials = append(trials, t)
-			return nil
-		},
-		Enough: func([]record.Trial) map[string]bool { return nil },
 	}
 	for _, c := range cells {
 		r.Networks[c.Network] = runner.Recipe{Platform: p, Driver: tech}
 	}
-	if _, err := r.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if len(trials) != len(cells) {
-		t.Errorf("%d trials of %d cells", len(trials), len(cells))
-	}
-	return trials
+	return runnertest.Run(t, r)
 }
 
 // Slow reports whether this machine is emulated: it takes a minute for what others do in a second.
