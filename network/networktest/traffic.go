@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/nl"
+	"nettoll/internal/testutil/machine"
 	"nettoll/kube"
 	"nettoll/network"
 	"nettoll/platform"
@@ -346,7 +347,7 @@ func measureAfter(t *testing.T, warmup time.Duration, p platform.Platform, tech 
 
 func measure(t *testing.T, warmup time.Duration, p platform.Platform, tech network.Driver, cells []record.Cell) []record.Trial {
 	t.Helper()
-	more := slack(t)
+	more := machine.Slack(t).Seconds()
 	r := &runner.Runner{
 		Networks: map[string]runner.Recipe{},
 		Tools:    map[string]workload.Tool{"engine": engine.New()},
@@ -362,19 +363,4 @@ func measure(t *testing.T, warmup time.Duration, p platform.Platform, tech netwo
 }
 
 // Slow reports whether this machine is emulated: it takes a minute for what others do in a second.
-func Slow(t *testing.T) bool { return slack(t) > 0 }
-
-// slack returns the seconds by which warm-up and window are to be longer than on an ordinary
-// machine. On an emulated one a flow may stall for longer than either.
-func slack(t *testing.T) float64 {
-	const variable = "NETTOLL_TEST_SLACK"
-	text := os.Getenv(variable)
-	if text == "" {
-		return 0
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		t.Fatalf("%s=%s is not a duration", variable, text)
-	}
-	return d.Seconds()
-}
+func Slow(t *testing.T) bool { return machine.Slack(t) > 0 }
