@@ -11,9 +11,9 @@ import (
 	"nettoll/network"
 )
 
-// Firewall begins a table of rules on a host. Enforce puts it into force.
-func (s *Site) Firewall(h *Host, table string) (*nft.Firewall, error) {
-	fw, err := nft.New(h.NS, table)
+// Firewall begins a table of rules in the namespace of a host. Enforce puts it into force.
+func (s *Site) Firewall(ns, table string) (*nft.Firewall, error) {
+	fw, err := nft.New(ns, table)
 	if err == nil {
 		s.Push("hold on the namespace of the firewall", func(context.Context) error { return fw.Close() })
 	}
@@ -58,7 +58,7 @@ type DockerRules struct {
 
 // AddDockerRules collects the rules for a bridge of a host. Commit puts them into force.
 func (s *Site) AddDockerRules(h *Host, br string) (*DockerRules, error) {
-	fw, err := s.Firewall(h, dockerTable)
+	fw, err := s.Firewall(h.NS, dockerTable)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ type translation struct {
 func (s *Site) CountTranslations(table string) (Translations, error) {
 	all := Translations{}
 	for _, h := range s.Hosts {
-		fw, err := s.Firewall(h, table)
+		fw, err := s.Firewall(h.NS, table)
 		if err != nil {
 			return nil, err
 		}

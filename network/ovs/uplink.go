@@ -65,7 +65,7 @@ func (b *build) takeUplink(h *plumb.Host) error {
 // ovs-vswitchd, and the host would answer that no process listens. Open vSwitch's documentation
 // requires these rules.
 func (b *build) silence(h *plumb.Host) error {
-	fw, err := b.Firewall(h, "ovs")
+	fw, err := b.Firewall(h.NS, "ovs")
 	if err != nil {
 		return err
 	}
