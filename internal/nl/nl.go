@@ -115,6 +115,13 @@ func unless(err error, gone ...error) error {
 	return err
 }
 
+// Attrs returns the attributes of a new device. An MTU of 0 means the kernel's default.
+func Attrs(name string, mtu int) netlink.LinkAttrs {
+	a := netlink.NewLinkAttrs()
+	a.Name, a.MTU = name, mtu
+	return a
+}
+
 // Add creates a device.
 func (n *NS) Add(l netlink.Link) error {
 	if err := again(func() error { return n.LinkAdd(l) }); err != nil {
@@ -126,9 +133,7 @@ func (n *NS) Add(l netlink.Link) error {
 // AddPair creates a veth pair: one end here and the other, named peer, in the namespace at peerPath.
 // Both have the given MTU, or the kernel's default if it is 0.
 func (n *NS) AddPair(name, peerPath, peer string, mtu int) error {
-	attrs := netlink.NewLinkAttrs()
-	attrs.Name, attrs.MTU = name, mtu
-	return n.AddVeth(attrs, peerPath, peer)
+	return n.AddVeth(Attrs(name, mtu), peerPath, peer)
 }
 
 // AddVeth creates a veth pair as AddPair does; the end here has the given attributes.

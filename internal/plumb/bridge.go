@@ -56,9 +56,7 @@ func (s *Site) addBridge(h *Host, name string, mtu int, gateway bool) (*Bridge, 
 	b := &Bridge{Name: name, Host: h, MTU: mtu, made: true, gateway: gateway}
 	s.MadeDevice(h.NS, name)
 	return b, nl.With(h.NS, func(n *nl.NS) error {
-		attrs := netlink.NewLinkAttrs()
-		attrs.Name, attrs.MTU = name, mtu
-		return n.Add(&netlink.Bridge{LinkAttrs: attrs})
+		return n.Add(&netlink.Bridge{LinkAttrs: nl.Attrs(name, mtu)})
 	})
 }
 

@@ -34,8 +34,7 @@ func TestPortsThatAreMovedInMidTrial(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			attrs := netlink.NewLinkAttrs()
-			attrs.Name = "other"
+			attrs := nl.Attrs("other", 0)
 			if err := n.Add(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
 				return err
 			}

@@ -56,9 +56,7 @@ func routedPart(ctx context.Context, s *plumb.Site, h *plumb.Host) (plumb.Built,
 // join gives the namespace that stands for a machine a device on the machine's uplink, with the external addresses of the
 // given number. Different networks use different numbers.
 func join(h *plumb.Host, number int) error {
-	attrs := netlink.NewLinkAttrs()
-	attrs.Name = way
-	device := &netlink.Macvlan{LinkAttrs: attrs, Mode: netlink.MACVLAN_MODE_BRIDGE}
+	device := &netlink.Macvlan{LinkAttrs: nl.Attrs(way, 0), Mode: netlink.MACVLAN_MODE_BRIDGE}
 	if err := h.AddOver(device, func(uplink netlink.Link) { device.ParentIndex = uplink.Attrs().Index }); err != nil {
 		return err
 	}
