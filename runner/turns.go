@@ -297,7 +297,7 @@ func edgeBetween(ctx context.Context, was, next *player, all []*player) turnEdge
 	e := turnEdge{hops: map[*player][]network.Count{}, firsts: map[*player]network.Count{}}
 	for _, p := range all {
 		if p == was || p == next {
-			counts, err := p.proof.readHere(ctx)
+			counts, err := p.proof.read(ctx, func(h network.Hop) bool { return h.Asked == nil }) // agents elsewhere read the others
 			if e.hops[p] = counts; err != nil {
 				e.err = err
 			}
