@@ -166,9 +166,9 @@ func costKind(k record.Kind, c record.Cell) record.Kind {
 }
 
 // CostKind returns the kind of the figure in a row's Costs that belongs to the given one of CPUKinds.
-func CostKind(name string, c record.Cell) (record.Kind, bool) {
-	k, ok := record.First(CPUKinds(), func(k record.Kind) bool { return k.Name == name })
-	return costKind(k, c), ok
+func CostKind(name string, c record.Cell) record.Kind {
+	k, _ := record.First(CPUKinds(), func(k record.Kind) bool { return k.Name == name })
+	return costKind(k, c)
 }
 
 func perTransaction(c record.Cell) bool {
@@ -239,6 +239,5 @@ func (r Row) CostFollows() bool {
 
 // Cost finds a figure of CPU use per amount moved, by the name of the CPU use.
 func (r Row) Cost(name string) (Figure, bool) {
-	k, _ := CostKind(name, r.Cell)
-	return figureOf(r.Costs, k.Name)
+	return figureOf(r.Costs, CostKind(name, r.Cell).Name)
 }

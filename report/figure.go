@@ -285,7 +285,7 @@ var loadParts = []struct {
 // transaction of one workload, since networks that move less use less. names are those of
 // the clusters; rows returns the networks of one cluster.
 func loadFigure(c record.Cell, names []string, rows func(cluster int) []analysis.Row) figure {
-	kind, _ := analysis.CostKind(analysis.CPUMachine, c)
+	kind := analysis.CostKind(analysis.CPUMachine, c)
 	unit := "per GB"
 	if kind.Unit == "cpu-s" {
 		unit = "per transaction"
