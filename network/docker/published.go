@@ -73,7 +73,7 @@ func published(ctx context.Context, n *build) error {
 		return netip.Addr{}
 	}
 	if noRules {
-		return n.proxied(ctx)
+		return n.proxied()
 	}
 	if h.Borrowed() {
 		if err := n.forget(at); err != nil {
@@ -160,7 +160,7 @@ func (n *build) toHost(from *plumb.Node) []network.Hop {
 // proxied builds the path by docker-proxy, which accepts connections and makes others to the
 // container. The engine has no rules that could translate, and the host forwards nothing: a rule that
 // must not be crossed proves that, except on the user's own machine, which gets no such rule.
-func (n *build) proxied(ctx context.Context) error {
+func (n *build) proxied() error {
 	h := n.engines[0]
 	for _, s := range n.Servers {
 		procs, err := h.Proxies(s.Addr4, s.Addr6)
