@@ -83,11 +83,7 @@ func (r *Runner) group(ctx context.Context, g plan.Group, place *order) (ran int
 		if ctx.Err() != nil || r.hurry() {
 			break
 		}
-		trials, err := r.contest(ctx, c, stand, place.round)
-		if err != nil {
-			return ran, err
-		}
-		if err := save(trials...); err != nil {
+		if err := save(r.contest(ctx, c, stand, place.round)...); err != nil {
 			return ran, err
 		}
 	}
@@ -158,7 +154,7 @@ func (r *Runner) contests(g plan.Group, round int) []plan.Contest {
 
 // contest measures the cells of a contest, or a single cell, in networks that stand. A cell of a
 // network that has broken gets a trial that says why.
-func (r *Runner) contest(ctx context.Context, of plan.Contest, stand map[record.Cell]*session, round int) (done []record.Trial, err error) {
+func (r *Runner) contest(ctx context.Context, of plan.Contest, stand map[record.Cell]*session, round int) (done []record.Trial) {
 	began := time.Now()
 	var able plan.Contest
 	var in []*session
@@ -173,7 +169,7 @@ func (r *Runner) contest(ctx context.Context, of plan.Contest, stand map[record.
 		}
 	}
 	if len(able.Cells) == 0 {
-		return done, nil
+		return done
 	}
 	if r.Watch != nil {
 		r.Watch.Begin(able.Cells)
@@ -195,7 +191,7 @@ func (r *Runner) contest(ctx context.Context, of plan.Contest, stand map[record.
 		s.broke = s.fault(ctx, t)
 		done = append(done, *t)
 	}
-	return done, nil
+	return done
 }
 
 // untold returns the time it took to build and settle the network at its first call, for the first
