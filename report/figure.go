@@ -246,8 +246,8 @@ func newChartFile(where string, f figure, names map[string]int) Chart {
 	chart := f.chart.WithKeys(f.Keys)
 	return Chart{
 		Name: name, Title: title,
-		SVG: func(w io.Writer) error { return chart.WriteSVG(w, printable(title)) },
-		PNG: func(w io.Writer) error { return chart.WritePNG(w, printable(title)) },
+		SVG: func(w io.Writer) error { return chart.WriteSVG(w, Printable(title)) },
+		PNG: func(w io.Writer) error { return chart.WritePNG(w, Printable(title)) },
 	}
 }
 
