@@ -46,7 +46,6 @@ func (s *Site) ForgetTables(h *Host) error {
 type DockerRules struct {
 	Established nft.Rule // all packets of a connection except its first
 	Among       nft.Rule // packets between containers without an answered connection: one-way datagrams
-	Masquerade  nft.Rule // connections from containers to the outside
 
 	host        *Host
 	bridge      string
@@ -112,8 +111,7 @@ func (r *DockerRules) Translate(n *Node, external netip.Addr) (dnat, snat nft.Ru
 // Commit puts the rules into force. They apply to bridged packets too if BridgeNetfilter is on.
 func (r *DockerRules) Commit(s *Site) error {
 	for _, six := range []bool{false, true} {
-		r.Masquerade = r.postrouting.Rule(
-			nft.From(Subnet(r.host.Index, six)), nft.NotOut(r.bridge), nft.Masquerade())
+		r.postrouting.Rule(nft.From(Subnet(r.host.Index, six)), nft.NotOut(r.bridge), nft.Masquerade())
 	}
 	return s.Enforce(r.fw)
 }
