@@ -123,7 +123,7 @@ const dockerTable = "docker"
 
 // Named returns rules in a form by which another process can ask for their counts.
 func (r *DockerRules) Named(rules ...nft.Rule) Rules {
-	named := Rules{Table: dockerTable}
+	named := Rules{Space: r.host.NS, Table: dockerTable}
 	for _, one := range rules {
 		named.Counters = append(named.Counters, one.Counter())
 	}

@@ -41,8 +41,8 @@ type Built struct {
 	Ports   []string // in the router, of each container; empty if there are none
 	// Crossed are the devices of the router between the ports and the uplink, by the index of the other machine.
 	Crossed map[int][]string
-	// Published are the rules for the ports of each container, by its index and the IP version (0 is IPv4, 1 is IPv6).
-	Published [][2]Published
+	// Counters are what counts the payload of the containers besides devices, in the order of the path.
+	Counters []Counter
 	// Outside is the router's device on the segment that the machines share, if the router is an end of the traffic.
 	Outside Outside
 }
@@ -53,10 +53,28 @@ type Outside struct {
 	Addr4, Addr6 netip.Addr
 }
 
-// Published are the rules that payload to published ports crosses.
-type Published struct {
-	Translated Rules // counts connections
-	Forwarded  Rules // counts packets
+// Addr returns the address of an IP version.
+func (o Outside) Addr(f network.Family) netip.Addr {
+	if f == network.IPv6 {
+		return o.Addr6
+	}
+	return o.Addr4
+}
+
+// Counter counts the payload of a container and is no device, such as rules. The machine's agent reads it.
+type Counter struct {
+	Name      string // in records, after that of the host
+	Kind      network.HopKind
+	Container int            // the index of the container
+	Family    network.Family // of the payload; 0: of both IP versions
+	Other     *int           `json:",omitempty"` // the index of the other machine that the payload comes from or goes to; nil: of any
+	Method    string         // Params → network.Count
+	Params    any
+}
+
+// Counts reports whether the counter is on the path of a container to and from another machine.
+func (c Counter) Counts(container, other int, f network.Family) bool {
+	return c.Container == container && (c.Family == 0 || c.Family == f) && (c.Other == nil || *c.Other == other)
 }
 
 // Missing is a platform.Unsupported in a form that agents can send.

@@ -8,6 +8,7 @@ import (
 
 	"nettoll/agent"
 	"nettoll/internal/nl"
+	"nettoll/internal/nl/nft"
 	"nettoll/internal/plumb"
 	"nettoll/network"
 )
@@ -99,12 +100,16 @@ func publishedPart(ctx context.Context, s *plumb.Site, h *plumb.Host) (b plumb.B
 	defer rules.Close() // they are read by their names
 	for i, n := range h.Nodes {
 		first, last := s.Topo.Ports(i)
-		var both [2]plumb.Published
-		for version, at := range []netip.Addr{b.Outside.Addr4, b.Outside.Addr6} {
-			translated, accepted := rules.Publish(n, at, first, last)
-			both[version] = plumb.Published{Translated: rules.Named(translated...), Forwarded: rules.Named(append(accepted, rules.Established)...)}
+		for _, f := range []network.Family{network.IPv4, network.IPv6} {
+			translated, accepted := rules.Publish(n, b.Outside.Addr(f), first, last)
+			count := func(name string, kind network.HopKind, of ...nft.Rule) {
+				b.Counters = append(b.Counters, plumb.Counter{
+					Name: "rule-" + name, Kind: kind, Container: i, Family: f, Method: plumb.MethodRules, Params: rules.Named(of...),
+				})
+			}
+			count("established", network.Rule, append(accepted, rules.Established)...)
+			count("dnat-"+n.Name(), network.Connection, translated...)
 		}
-		b.Published = append(b.Published, both)
 	}
 	b.Crossed = map[int][]string{}
 	for _, other := range s.Others(h) {

@@ -2,6 +2,7 @@ package ssh_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/netip"
 	"os/exec"
@@ -139,7 +140,14 @@ func conform(t *testing.T, lan *sshtest.LAN, p *counting, d network.Driver, host
 			cells = append(cells, pair)
 		}
 	}
-	looked := d.Then(func(context.Context, network.Topology, *network.Network) error {
+	looked := d.Then(func(_ context.Context, _ network.Topology, n *network.Network) error {
+		for _, f := range families {
+			for _, h := range n.Path(n.Clients[0], n.Servers[0], network.Family(f)) {
+				if h.Asked == nil {
+					t.Errorf("no agent reads %s by itself: turns would be judged without it", h.Name)
+				}
+			}
+		}
 		if now := state(t, lan); !reflect.DeepEqual(before, now) {
 			t.Errorf("the machines were %v, and have become %v", before, now)
 		}
@@ -237,6 +245,75 @@ func TestFirewall(t *testing.T) {
 	}
 	if err := n.Broken(t.Context()); err == nil || err.Error() != "nothing arrives on h1 by vxlan0: let UDP port 4789 through between the machines, as by their firewalls" {
 		t.Errorf("error %v", err)
+	}
+	if err := n.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCountersAtAGivenTime has the machines' agents read what counts the payload to published ports at times that they
+// are told beforehand, over connections that delay everything, before and after a datagram is sent to such a port.
+func TestCountersAtAGivenTime(t *testing.T) {
+	slow := sshtest.Machine{Delay: 25 * time.Millisecond}
+	sshtest.Start(t, platform.Underlay{}, slow, slow)
+	topo := network.Topology{Hosts: 2, Servers: 1, Clients: 1}
+	n, err := driver(t, "published").Connect(t.Context(), topo, onMachines(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hops := n.Path(n.Clients[0], n.Servers[0], network.IPv4)
+	read := func() (all []network.Count) {
+		t.Helper()
+		for _, h := range hops {
+			params, err := json.Marshal(h.Asked.Params)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := sampler.Monotonic() + int64(time.Millisecond) // the machines have the clock of this one
+			took, err := sampler.Series{
+				Calls: []sampler.Asked{{Method: h.Asked.Method, Params: params}}, Moments: []sampler.Moment{{At: at, Calls: []int{0}}},
+			}.Take(t.Context(), h.Asked.Agent)
+			if err != nil {
+				t.Fatalf("%s: %v", h.Name, err)
+			}
+			c, err := h.Asked.Count(took[0].Found[0].Decode)
+			if err != nil || took[0].Over < at {
+				t.Errorf("%s was read %v after its time: %v", h.Name, time.Duration(took[0].Over-at), err)
+			}
+			all = append(all, c)
+		}
+		return all
+	}
+	before := read()
+	c, err := agent.Start(t.Context(), n.Clients[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := n.Addr(n.Clients[0], n.Servers[0], network.IPv4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _ := topo.Ports(0)
+	greet := sampler.Greet{To: netip.AddrPortFrom(at, uint16(first)), Cookie: make([]byte, 16), Within: time.Second}
+	_ = c.Call(t.Context(), sampler.MethodGreet, greet, nil) // nobody answers
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	after := read()
+	rules := 0
+	for i, h := range hops {
+		if after[i].Packets <= before[i].Packets {
+			t.Errorf("%s counted %d packets before a datagram was sent, and %d after it", h.Name, before[i].Packets, after[i].Packets)
+		}
+		if h.Kind != network.Device {
+			rules++
+		}
+		if now, err := h.Read(t.Context()); err != nil || now.Packets < after[i].Packets || now.At != after[i].At {
+			t.Errorf("%s: its agent read %+v at the given time; afterwards it is %+v, %v", h.Name, after[i], now, err)
+		}
+	}
+	if rules != 2 {
+		t.Errorf("%d of the hops are rules, want that which translates and that which forwards", rules)
 	}
 	if err := n.Close(t.Context()); err != nil {
 		t.Error(err)

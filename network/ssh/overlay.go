@@ -167,8 +167,10 @@ func (o overlay) build(ctx context.Context, n *build) error {
 			if at.Index < len(built[k].Ports) {
 				hops = append(hops, plumb.ListedHop(at.Host.Name(), &routers[k], built[k].Ports[at.Index]))
 			}
-			if o.published && at.Index < len(built[k].Published) {
-				hops = append(hops, n.forwarding(at, built[k], routers[k], f)...)
+			for _, c := range built[k].Counters {
+				if c.Counts(at.Index, peer.Host.Index, f) {
+					hops = append(hops, counted(c, n.machines[k]))
+				}
 			}
 			for _, device := range built[k].Crossed[peer.Host.Index] {
 				hops = append(hops, plumb.ListedHop(at.Host.Name(), &routers[k], device))
@@ -193,29 +195,26 @@ func (n *build) publish(built []plumb.Built, routers []remote.Container) {
 		})
 	}
 	n.Translated = true
-	n.Reach = func(_, to *plumb.Node, f network.Family) netip.Addr {
-		at := built[to.Host.Index].Outside
-		if f == network.IPv6 {
-			return at.Addr6
-		}
-		return at.Addr4
-	}
+	n.Reach = func(_, to *plumb.Node, f network.Family) netip.Addr { return built[to.Host.Index].Outside.Addr(f) }
 }
 
-// forwarding returns the rules that payload to the published ports of a server crosses.
-func (n *build) forwarding(at *plumb.Node, built plumb.Built, router remote.Container, f network.Family) []network.Hop {
-	of := built.Published[at.Index][0]
-	if f == network.IPv6 {
-		of = built.Published[at.Index][1]
+// counted returns what an agent counts as a hop.
+func counted(c plumb.Counter, on *remote.Host) network.Hop {
+	by, _ := on.Agent()
+	return network.Hop{
+		Name: on.Name() + "/" + c.Name, Kind: c.Kind,
+		Read: func(ctx context.Context) (sum network.Count, err error) {
+			err = on.Call(ctx, c.Method, c.Params, &sum)
+			return sum, err
+		},
+		Asked: &network.Asked{
+			Agent: by, Method: c.Method, Params: c.Params,
+			Count: func(answer func(any) error) (sum network.Count, err error) {
+				err = answer(&sum)
+				return sum, err
+			},
+		},
 	}
-	hop := func(name string, kind network.HopKind, rules plumb.Rules) network.Hop {
-		rules.Space = router.Space
-		return network.Hop{Name: at.Host.Name() + "/rule-" + name, Kind: kind, Read: func(ctx context.Context) (c network.Count, err error) {
-			err = n.machines[at.Host.Index].Call(ctx, plumb.MethodRules, rules, &c)
-			return c, err
-		}}
-	}
-	return []network.Hop{hop("established", network.Rule, of.Forwarded), hop("dnat-"+at.Name(), network.Connection, of.Translated)}
 }
 
 // arrives returns an error if nothing has come to a machine from the others. Their kernels always send something, such as
