@@ -92,6 +92,20 @@ func (m Missing) Unsupported(where string) error {
 // MethodPart returns the method by which an agent builds its Part of a network.
 func MethodPart(network string) string { return "plumb.part." + network }
 
+// A part with daemons outlives the call that builds it: the agent ends it when it is told to, or ends itself. MethodFault
+// returns the method by which an agent says what is wrong with the part in a namespace (path → Fault), and MethodEnd that
+// by which it ends the part (path → nothing). It is no error if there is none.
+func MethodFault(network string) string { return "plumb.fault." + network }
+
+// MethodEnd returns the method by which an agent ends a part; see MethodFault.
+func MethodEnd(network string) string { return "plumb.end." + network }
+
+// Fault is what is wrong with a part, if anything is.
+type Fault struct {
+	Broken  string `json:",omitempty"` // what has broken
+	Finding string `json:",omitempty"` // of a network.WrongPath
+}
+
 // Builder builds the part of one host, whose containers are its Nodes. The other hosts have uplinks and nothing else.
 type Builder func(context.Context, *Site, *Host) (Built, error)
 
@@ -239,4 +253,31 @@ func (h *Host) addOver(n *nl.NS, device netlink.Link, parent func(netlink.Link))
 		parent(uplink)
 	}
 	return n.Add(device)
+}
+
+// External returns the address of a number that the namespace that stands for machine i has on the segment that the
+// machines share, with that segment's prefix. Networks that can stand at once use different numbers.
+func External(i, number int, six bool) netip.Prefix {
+	bits := 16
+	if six {
+		bits = 64
+	}
+	return netip.PrefixFrom(ExternalAddr(i, number, six), bits)
+}
+
+// Join gives the namespace that stands for a machine a device on the machine's uplink, with the external addresses of a
+// number. It does not change the machine.
+func (h *Host) Join(device string, number int) error {
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = device
+	child := &netlink.Macvlan{LinkAttrs: attrs, Mode: netlink.MACVLAN_MODE_BRIDGE}
+	if err := h.AddOver(child, func(uplink netlink.Link) { child.ParentIndex = uplink.Attrs().Index }); err != nil {
+		return err
+	}
+	return nl.With(h.NS, func(n *nl.NS) error {
+		if err := n.Up(device); err != nil {
+			return err
+		}
+		return n.Addr(device, External(h.Index, number, false), External(h.Index, number, true))
+	})
 }

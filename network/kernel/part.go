@@ -2,9 +2,6 @@ package kernel
 
 import (
 	"context"
-	"net/netip"
-
-	"github.com/vishvananda/netlink"
 
 	"nettoll/agent"
 	"nettoll/internal/nl"
@@ -38,7 +35,7 @@ func routedPart(ctx context.Context, s *plumb.Site, h *plumb.Host) (plumb.Built,
 	if err := s.Bridge(ctx, h, bridge, h.Uplink().MTU, plumb.Attachment{Gateway: true}); err != nil {
 		return b, err
 	}
-	if err := join(h, 0); err != nil {
+	if err := h.Join(way, 0); err != nil {
 		return b, err
 	}
 	return b, nl.With(h.NS, func(n *nl.NS) error {
@@ -54,29 +51,12 @@ func routedPart(ctx context.Context, s *plumb.Site, h *plumb.Host) (plumb.Built,
 	})
 }
 
-// join gives the namespace that stands for a machine a device on the machine's uplink, with the external addresses of the
-// given number. Different networks use different numbers.
-func join(h *plumb.Host, number int) error {
-	attrs := netlink.NewLinkAttrs()
-	attrs.Name = way
-	device := &netlink.Macvlan{LinkAttrs: attrs, Mode: netlink.MACVLAN_MODE_BRIDGE}
-	if err := h.AddOver(device, func(uplink netlink.Link) { device.ParentIndex = uplink.Attrs().Index }); err != nil {
-		return err
-	}
-	return nl.With(h.NS, func(n *nl.NS) error {
-		if err := n.Up(way); err != nil {
-			return err
-		}
-		return n.Addr(way, netip.PrefixFrom(plumb.ExternalAddr(h.Index, number, false), 16), netip.PrefixFrom(plumb.ExternalAddr(h.Index, number, true), 64))
-	})
-}
-
 // publishedPart builds one machine's part of published ports. The namespace that stands for the first machine translates
 // ports of its own address, which is on the segment of the machines, to containers behind its bridge. The clients are in
 // the namespaces that stand for the others. So no machine has to forward, and none gets a rule.
 func publishedPart(ctx context.Context, s *plumb.Site, h *plumb.Host) (b plumb.Built, err error) {
 	const number = 1
-	if err := join(h, number); err != nil {
+	if err := h.Join(way, number); err != nil {
 		return b, err
 	}
 	b.Outside = plumb.Outside{Device: way, Addr4: plumb.ExternalAddr(h.Index, number, false), Addr6: plumb.ExternalAddr(h.Index, number, true)}

@@ -4,10 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/netip"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -198,8 +202,11 @@ func conform(t *testing.T, lan *sshtest.LAN, p *counting, d network.Driver, host
 	}
 }
 
-// missing reports whether a trial was skipped for an option of the kernel.
-func missing(t record.Trial) bool { return strings.Contains(t.Reason, "needs CONFIG_") }
+// missing reports whether a trial was skipped for an option of the kernel, or for Open vSwitch, which TestDaemonsEnd
+// requires.
+func missing(t record.Trial) bool {
+	return strings.Contains(t.Reason, "needs CONFIG_") || strings.Contains(t.Reason, "needs the program ovs")
+}
 
 // state returns the devices, addresses and routes of the machines.
 func state(t *testing.T, lan *sshtest.LAN) (all []any) {
@@ -354,6 +361,111 @@ func TestAfterKill(t *testing.T) {
 	}
 	if now := state(t, lan); !reflect.DeepEqual(before, now) {
 		t.Errorf("the machines were %v, and are %v", before, now)
+	}
+}
+
+// TestDaemonsEnd has Open vSwitch on two machines. If one of its daemons ends, the network's fault says so. All daemons end
+// with the network, and with the agents when these are killed with SIGKILL, and the machines are as before.
+func TestDaemonsEnd(t *testing.T) {
+	_, err := exec.LookPath("ovs-vswitchd")
+	platformtest.Require(t, "ovs-vswitchd", err)
+	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{}, sshtest.Machine{})
+	p := onMachines(t)
+	before := state(t, lan)
+	var n *network.Network
+	var agents []int // PIDs
+	build := func() {
+		t.Helper()
+		if n, err = driver(t, "ovs-userspace-vxlan").Connect(t.Context(), network.Topology{Hosts: 2, Servers: 1, Clients: 1}, p); err != nil {
+			t.Fatal(err)
+		}
+		agents = nil
+		for i := range lan.Hosts {
+			agents = append(agents, lan.Busy(t, i, "agent injected")...)
+		}
+		for i, agent := range agents {
+			if all := daemons(t, agent); len(all) != 2 {
+				t.Fatalf("%s runs %v, want ovsdb-server and ovs-vswitchd", sshtest.Name(i), all)
+			}
+		}
+	}
+	gone := func() {
+		t.Helper()
+		for i, agent := range agents {
+			for began := time.Now(); len(daemons(t, agent)) > 0; time.Sleep(10 * time.Millisecond) {
+				if time.Since(began) > time.Minute {
+					t.Fatalf("%s still runs %v", sshtest.Name(i), daemons(t, agent))
+				}
+			}
+		}
+	}
+	build()
+	if err := n.Broken(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for pid, line := range daemons(t, agents[0]) {
+		if strings.Contains(line, "ovs-vswitchd unix:") {
+			if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		err := n.Broken(t.Context())
+		if err != nil && strings.Contains(err.Error(), "ovs-vswitchd on h1") {
+			break
+		}
+		if time.Since(began) > time.Minute {
+			t.Fatalf("ovs-vswitchd was killed, and the network says: %v", err)
+		}
+	}
+	if err := n.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	gone()
+	build()
+	for _, agent := range agents {
+		if err := unix.Kill(agent, unix.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gone()
+	if err := n.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if now := state(t, lan); !reflect.DeepEqual(before, now) {
+		t.Errorf("the machines were %v, and are %v", before, now)
+	}
+}
+
+// daemons returns the command lines of the daemons that an agent has started, by PID: they have files that only its
+// descriptors lead to.
+func daemons(t *testing.T, agent int) map[int]string {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[int]string{}
+	for _, f := range files {
+		b, _ := os.ReadFile(f) // it may have ended
+		line := strings.TrimSpace(strings.ReplaceAll(string(b), "\x00", " "))
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f))); err == nil && strings.Contains(line, fmt.Sprintf("/proc/%d/fd/", agent)) {
+			all[pid] = line
+		}
+	}
+	return all
+}
+
+// TestWithoutPrograms has a machine without Open vSwitch. The error says what to install where.
+func TestWithoutPrograms(t *testing.T) {
+	sshtest.Start(t, platform.Underlay{}, sshtest.Machine{}, sshtest.Machine{
+		Shell: "PATH=/usr/bin:/bin; export PATH; exec sh -c \"$SSH_ORIGINAL_COMMAND\"", // where there is only ovs-vsctl
+	})
+	_, err := driver(t, "ovs-userspace-vxlan").Connect(t.Context(), network.Topology{Hosts: 2, Servers: 1, Clients: 1}, onMachines(t))
+	var missing *platform.Unsupported
+	if !errors.As(err, &missing) || missing.Feature != "Open vSwitch on h2" || missing.Option != "the program ovs-vswitchd" || missing.Remedy != "apt install openvswitch-switch there" {
+		t.Errorf("error %v (%+v)", err, missing)
 	}
 }
 
