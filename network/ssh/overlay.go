@@ -216,11 +216,16 @@ func (o overlay) buildPart(ctx context.Context, m *remote.Host, part plumb.Part,
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, emulated.Patience(daemonsTime), fmt.Errorf("it took more than %v", emulated.Patience(daemonsTime)))
 	defer cancel()
-	by, _ := m.Agent()
-	if err := by.Call(ctx, plumb.MethodPart(o.name), part, built); err != nil {
+	if err := agentOf(m).Call(ctx, plumb.MethodPart(o.name), part, built); err != nil {
 		return fmt.Errorf("%s: %w", m.Name(), err)
 	}
 	return nil
+}
+
+// agentOf returns the agent of a machine.
+func agentOf(m *remote.Host) network.Agent {
+	by, _ := m.Agent()
+	return by
 }
 
 // publish makes the namespaces that stand for the clients' machines the clients. They reach the servers at the address of
@@ -239,7 +244,6 @@ func (n *build) publish(built []plumb.Built, routers []remote.Container) {
 
 // counted returns what an agent counts as a hop.
 func counted(c plumb.Counter, on *remote.Host) network.Hop {
-	by, _ := on.Agent()
 	return network.Hop{
 		Name: on.Name() + "/" + c.Name, Kind: c.Kind,
 		Read: func(ctx context.Context) (sum network.Count, err error) {
@@ -247,7 +251,7 @@ func counted(c plumb.Counter, on *remote.Host) network.Hop {
 			return sum, err
 		},
 		Asked: &network.Asked{
-			Agent: by, Method: c.Method, Params: c.Params,
+			Agent: agentOf(on), Method: c.Method, Params: c.Params,
 			Count: func(answer func(any) error) (sum network.Count, err error) {
 				err = answer(&sum)
 				return sum, err
