@@ -283,9 +283,9 @@ func TestCountersAtAGivenTime(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", h.Name, err)
 			}
-			c, err := h.Asked.Count(took[0].Found[0].Decode)
-			if err != nil || took[0].Over < at {
-				t.Errorf("%s was read %v after its time: %v", h.Name, time.Duration(took[0].Over-at), err)
+			c, err := h.Asked.Count(took[0][0].Decode)
+			if err != nil || took[0][0].Over < at {
+				t.Errorf("%s was read %v after its time: %v", h.Name, time.Duration(took[0][0].Over-at), err)
 			}
 			all = append(all, c)
 		}
