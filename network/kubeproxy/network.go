@@ -20,6 +20,7 @@ import (
 	"nettoll/internal/program"
 	"nettoll/kube"
 	"nettoll/network"
+	"nettoll/record"
 )
 
 // bridge is the bridge of a host's containers.
@@ -36,7 +37,7 @@ func All(paths program.Paths) (drivers []network.Driver) {
 func driver(m kube.ProxyMode, paths program.Paths) network.Driver {
 	return plumb.Recipe{
 		Info: network.Info{
-			Name: "kube-proxy-" + m.Name, Hosts: []int{1, 2}, Endpoints: plumb.MaxPorts, Services: true,
+			Name: "kube-proxy-" + m.Name, Hosts: []int{1, 2}, Endpoints: plumb.MaxPorts, Has: []string{record.Services},
 			About:   "a service of Kubernetes: kube-proxy's " + m.Name + " rules translate its address to that of a container; a bridge on each host, plain routes between hosts",
 			Startup: 5 * time.Second, // of etcd, the API server, and kube-proxy
 		},
