@@ -469,7 +469,7 @@ func (n *build) translate(ctx context.Context, reach func(from, to *plumb.Node, 
 	if err := n.cluster.InForce(ctx); err != nil {
 		return err
 	}
-	if n.translated, err = n.CountTranslations(n.table()); err != nil {
+	if n.translated, err = n.CountTranslations(n.table(), false); err != nil {
 		return err
 	}
 	n.Translated = true
