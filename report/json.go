@@ -71,7 +71,7 @@ type jsonPoint struct {
 	Y       string            `json:"y,omitempty"`
 	Status  record.Status     `json:"status"`
 	Reason  string            `json:"reason,omitempty"`
-	Metrics []analysis.Figure `json:"metrics"`
+	Metrics []analysis.Figure `json:"metrics"` // the metrics of the sweep
 }
 
 // writeJSON writes everything in base units. Lists are never null, and unknown figures are absent.
