@@ -268,9 +268,7 @@ func External(i, number int, six bool) netip.Prefix {
 // Join gives the namespace that stands for a machine a device on the machine's uplink, with the external addresses of a
 // number. It does not change the machine.
 func (h *Host) Join(device string, number int) error {
-	attrs := netlink.NewLinkAttrs()
-	attrs.Name = device
-	child := &netlink.Macvlan{LinkAttrs: attrs, Mode: netlink.MACVLAN_MODE_BRIDGE}
+	child := &netlink.Macvlan{LinkAttrs: nl.Attrs(device, 0), Mode: netlink.MACVLAN_MODE_BRIDGE}
 	if err := h.AddOver(child, func(uplink netlink.Link) { child.ParentIndex = uplink.Attrs().Index }); err != nil {
 		return err
 	}
