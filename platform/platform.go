@@ -98,6 +98,9 @@ type Facts struct {
 	// the same path. Alone says that it needs no other files than its libraries. The error wraps ErrUnsupported where the
 	// program is missing and cannot be sent. Send is nil where programs are those of this machine anyway.
 	Send func(ctx context.Context, path string, alone bool) (files []string, err error)
+	// Share makes a container in the network namespace of another container of the same host, as docker run --network
+	// container:NAME does. Hosts of the lab, and those that run Docker engines, can; it is nil for all other endpoints.
+	Share func(ctx context.Context, with Endpoint) (Endpoint, error)
 }
 
 // Surroundings describes what the processes of an endpoint share with processes outside the run. In a container,
@@ -112,12 +115,6 @@ type Surroundings struct {
 
 // Self as the Path of a Command is nettoll's own program, wherever the platform has put it.
 const Self = "nettoll:self"
-
-// Sharer is a host that can make a container in the network namespace of another container, as docker run --network
-// container:NAME does. Hosts in labs, and those that run Docker engines, can; other machines and clusters cannot.
-type Sharer interface {
-	Share(ctx context.Context, with Endpoint) (Endpoint, error)
-}
 
 // Undertaker is a host in a lab, where something can outlive the namespaces that the kernel removes with the lab.
 type Undertaker interface {

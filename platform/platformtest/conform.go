@@ -89,8 +89,8 @@ func closeLeavesNothing(t *testing.T, p platform.Platform) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, ok := h.All()[1].(platform.Sharer); ok {
-		if _, err := s.Share(t.Context(), all[0]); err != nil {
+	if sharing := h.All()[1].Facts().Share; sharing != nil {
+		if _, err := sharing(t.Context(), all[0]); err != nil {
 			t.Error(err)
 		}
 	}
