@@ -101,6 +101,9 @@ type Facts struct {
 	// Share makes a container in the network namespace of another container of the same host, as docker run --network
 	// container:NAME does. Hosts of the lab, and those that run Docker engines, can; it is nil for all other endpoints.
 	Share func(ctx context.Context, with Endpoint) (Endpoint, error)
+	// Leaves registers a control group to be removed when the lab has ended, in whatever way: the kernel does not remove
+	// it with the lab's namespaces. It is nil for all endpoints but hosts of the lab.
+	Leaves func(cgroup string) error
 }
 
 // Surroundings describes what the processes of an endpoint share with processes outside the run. In a container,
@@ -115,13 +118,6 @@ type Surroundings struct {
 
 // Self as the Path of a Command is nettoll's own program, wherever the platform has put it.
 const Self = "nettoll:self"
-
-// Undertaker is a host in a lab, where something can outlive the namespaces that the kernel removes with the lab.
-type Undertaker interface {
-	// Leaves registers a control group to be removed when the lab has ended, in whatever way: the kernel does not
-	// remove it.
-	Leaves(cgroup string) error
-}
 
 // Command is a process to be started.
 type Command struct {

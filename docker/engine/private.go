@@ -117,8 +117,8 @@ func (p *Private) begin(ctx context.Context, run string, s Settings) (*client.Cl
 			return nil, err
 		}
 	}
-	if u, ok := p.under.(platform.Undertaker); ok {
-		if err := u.Leaves(cgroup.Of(run)); err != nil {
+	if leaves := p.under.Facts().Leaves; leaves != nil {
+		if err := leaves(cgroup.Of(run)); err != nil {
 			return nil, fmt.Errorf("name the control group to the lab: %w", err)
 		}
 	}

@@ -77,7 +77,7 @@ func (h *host) Containers(ctx context.Context, n int) ([]platform.Endpoint, erro
 // Facts implements platform.Endpoint.
 func (h *host) Facts() platform.Facts {
 	f := h.endpoint.Facts()
-	f.Share = h.share
+	f.Share, f.Leaves = h.share, leaves
 	return f
 }
 
