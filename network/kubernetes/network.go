@@ -186,7 +186,8 @@ func (n *build) place(nodes []*plumb.Node) {
 
 func (n *build) node(on *kube.Node, p *kube.Pod, c *kube.Container) *plumb.Node {
 	node := &plumb.Node{
-		Endpoint: c, NS: c.Facts().NetNS, Lists: c, Host: n.Hosts[on.Index], Device: "eth0", Addr4: p.Addr(false), Addr6: p.Addr(true),
+		Endpoint: c, NS: c.Facts().NetNS, Devices: plumb.Devices{List: c.Interfaces, Agent: c.Agent()}, Host: n.Hosts[on.Index],
+		Device: "eth0", Addr4: p.Addr(false), Addr6: p.Addr(true),
 	}
 	n.containers[node] = c
 	return node
