@@ -13,12 +13,30 @@ import (
 
 // Platform provides hosts.
 type Platform interface {
-	Name() string
+	Info() Info
 	// Probe checks whether the platform can be used here; the error says why not and what would fix it.
 	Probe(ctx context.Context) error
 	// Hosts returns hosts that reach each other over an underlay. In the lab they are made for the caller, who
 	// closes them.
 	Hosts(ctx context.Context, req HostRequest) (Hosts, error)
+}
+
+// Info is what a platform says of itself. Functions may be nil.
+type Info struct {
+	Name string
+	// AtOnce is how many of its networks can stand at once: those on the same hosts must not use the same names, ports and
+	// addresses. Crowd is how many containers they can have together, unless one alone has more. 0 is any number.
+	AtOnce, Crowd int
+	// Stood describes the engines, clusters or machines that were used so far, one text for each time that some were
+	// started. It is nil where hosts are made anew for each network. Others are kept from one network to the next, since
+	// they are expensive to start or are the user's; only devices that carry payload are made anew.
+	Stood func() []string
+	// Gone waits, for a bounded time, until nothing is left of the hosts that were closed. It is nil unless that takes time:
+	// the kernel removes the namespaces of a lab in the background.
+	Gone func(ctx context.Context) error
+	// Quiet has the platform send no packets of its own, such as heartbeats, over the network that is measured, as far as it
+	// can, until end is called. It is nil where it never sends any.
+	Quiet func() (end func())
 }
 
 // HostRequest describes the hosts that are wanted.

@@ -23,7 +23,6 @@ import (
 	"nettoll/network/wireguard"
 	"nettoll/plan"
 	"nettoll/platform"
-	ondocker "nettoll/platform/docker"
 	"nettoll/platform/lab"
 	"nettoll/record"
 	"nettoll/runner"
@@ -52,43 +51,24 @@ func catalogue(e engines) []platformNetworks {
 		{
 			platform: e.docker, about: "Docker engines: the user's, or private ones", with: "--private-engine",
 			native: "native", usual: []string{"bridge", "published"}, visit: 400 * time.Millisecond, container: 200 * time.Millisecond,
-			room:    besideOn(ondocker.BorrowedAtOnce),
 			drivers: ofDocker(e.paths),
 		},
 		{
 			platform: e.swarm, about: "Docker engines that are nodes of one swarm: the user's, or private ones", with: "--private-engine",
 			native: "native", usual: []string{"overlay"}, visit: time.Second, container: 300 * time.Millisecond,
-			room:    besideOn(1),
 			drivers: docker.Swarm(),
 		},
 		{
 			platform: e.ssh, about: "machines of yours, reached by ssh", with: "--hosts-ssh",
 			native: "native", usual: []string{"native"}, visit: 450 * time.Millisecond,
-			room:    func(_, _ bool) (int, int) { return platform.MostPlaces, 0 },
 			drivers: overssh.All(),
 		},
 		{
 			platform: e.kube, about: "Kubernetes clusters: the user's, or private ones", with: "--private-cluster",
 			native: "native", usual: []string{"pod", "service"}, visit: 5 * time.Second, container: 500 * time.Millisecond,
-			room: func(_, cluster bool) (int, int) {
-				if cluster {
-					return platform.MostPlaces, 0
-				}
-				return platform.MostPlaces, kube.OwnPods
-			},
 			drivers: kubernetes.All(),
 		},
 	})
-}
-
-// besideOn returns the room on engines. borrowed is how many networks can stand at once on those of the user's.
-func besideOn(borrowed int) func(private, cluster bool) (networks, containers int) {
-	return func(private, _ bool) (int, int) {
-		if private {
-			return ondocker.PrivateAtOnce, 0
-		}
-		return borrowed, 0
-	}
 }
 
 // ofKernel returns networks that need only the kernel.
@@ -164,9 +144,6 @@ type platformNetworks struct {
 	// visit and container are the approximate extra times, compared with the lab, of building a network and of
 	// starting a container.
 	visit, container time.Duration
-	// room returns how many of its networks can stand at once, and how many containers these can have together, with 0
-	// for any number; private and cluster say whether engines, and clusters, are nettoll's own. Without it, any number.
-	room func(private, cluster bool) (networks, containers int)
 
 	prefix string // of its networks' names; empty for the default platform
 }
@@ -175,7 +152,7 @@ type platformNetworks struct {
 func prefixed(all []platformNetworks) []platformNetworks {
 	for i := range all {
 		if i > 0 {
-			all[i].prefix = all[i].platform.Name() + ":"
+			all[i].prefix = all[i].platform.Info().Name + ":"
 		}
 	}
 	return all
@@ -187,7 +164,7 @@ func (v platformNetworks) name(d network.Driver) string { return v.prefix + d.Na
 // planned returns what the planner needs to know of a driver's network.
 func (v platformNetworks) planned(d network.Driver) plan.Network {
 	return plan.Network{
-		Name: d.Name, Hosts: d.Hosts, Families: d.Families, Platforms: []string{v.platform.Name()},
+		Name: d.Name, Hosts: d.Hosts, Families: d.Families, Platforms: []string{v.platform.Info().Name},
 		Like: d.Like, Endpoints: d.Endpoints, Overflow: d.Overflow, Single: d.Single, Services: d.Services, Pods: d.Pods, Startup: d.Startup,
 	}
 }
@@ -253,7 +230,7 @@ func wholeNames() []string {
 }
 
 func platformNames() []string {
-	return namesOf(func(v platformNetworks) []string { return []string{v.platform.Name()} })
+	return namesOf(func(v platformNetworks) []string { return []string{v.platform.Info().Name} })
 }
 
 // usualNames returns the platforms whose names stand for networks where a network is expected.
@@ -262,6 +239,6 @@ func usualNames() []string {
 		if len(v.usual) == 0 {
 			return nil
 		}
-		return []string{v.platform.Name()}
+		return []string{v.platform.Info().Name}
 	})
 }

@@ -36,8 +36,9 @@ type Options struct {
 
 // Docker is the platform.
 type Docker struct {
-	o     Options
-	swarm bool // the engines are nodes of one swarm
+	o      Options
+	swarm  bool // the engines are nodes of one swarm
+	atOnce int  // networks that can stand at once
 
 	mu       sync.Mutex
 	borrowed []*engine.Host
@@ -49,43 +50,41 @@ type Docker struct {
 }
 
 // New returns the platform. It connects when it is probed. Close it after use.
-func New(o Options) *Docker { return &Docker{o: o} }
+func New(o Options) *Docker { return &Docker{o: o, atOnce: o.atOnce(borrowedAtOnce)} }
 
-// NewSwarm returns the platform of engines that are nodes of one swarm.
-func NewSwarm(o Options) *Docker { return &Docker{o: o, swarm: true} }
+// NewSwarm returns the platform of engines that are nodes of one swarm. A swarm of the user's has only one network at a time.
+func NewSwarm(o Options) *Docker { return &Docker{o: o, swarm: true, atOnce: o.atOnce(1)} }
 
-// Name implements platform.Platform.
-func (d *Docker) Name() string {
+// Info implements platform.Platform.
+func (d *Docker) Info() platform.Info {
+	i := platform.Info{Name: "docker", AtOnce: d.atOnce, Stood: d.Stood}
 	if d.swarm {
-		return "swarm"
+		i.Name = "swarm"
 	}
-	return "docker"
+	return i
 }
 
 // Private implements engine.Provider.
 func (d *Docker) Private() bool { return d.o.Lab != nil }
 
-// PrivateAtOnce bounds how many networks can stand at once if engines are started for them.
-const PrivateAtOnce = 8
+// privateAtOnce bounds how many networks can stand at once if engines are started for them.
+const privateAtOnce = 8
 
-// BorrowedAtOnce is how many networks can stand at once on the user's engines: a network and its baseline.
-const BorrowedAtOnce = 2
+// borrowedAtOnce is how many networks can stand at once on the user's engines: a network and its baseline, with names and
+// ports of their own.
+const borrowedAtOnce = 2
 
-// AtOnce implements platform.Engines. Each network on private engines has its own engines, as many as there is
-// memory for. On the user's engines the networks have names and ports of their own, except that a swarm has only one
-// network.
-func (d *Docker) AtOnce(int) int {
-	switch {
-	case d.o.Lab == nil && d.swarm:
-		return 1
-	case d.o.Lab == nil:
-		return BorrowedAtOnce
+// atOnce returns how many networks can stand at once, if that is borrowed on the user's engines. Each network on private
+// engines has its own, as many as there is memory for now.
+func (o Options) atOnce(borrowed int) int {
+	if o.Lab == nil {
+		return borrowed
 	}
 	const hosts = 2
-	return min(PrivateAtOnce, d.mostSets(hosts))
+	return min(privateAtOnce, o.mostSets(hosts))
 }
 
-// Stood implements platform.Engines.
+// Stood describes the engines: see platform.Info.
 func (d *Docker) Stood() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -187,9 +186,9 @@ type place struct {
 }
 
 // free returns a place that no network uses. There is always one as long as no more networks are built at once than
-// AtOnce allows; the first place is shared otherwise.
+// Info allows; the first place is shared otherwise.
 func (d *Docker) free() *place {
-	for i := range BorrowedAtOnce {
+	for i := range borrowedAtOnce {
 		if i == len(d.places) {
 			p := &place{hosts: d.borrowed}
 			if i > 0 {

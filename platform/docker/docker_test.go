@@ -146,10 +146,10 @@ func TestNetworksThatStandAtOnce(t *testing.T) {
 	if got := daemons(t); got != 3 {
 		t.Errorf("%d engines run, want 3", got)
 	}
-	if n := p.AtOnce(2); n < 2 {
+	if n := p.Info().AtOnce; n < 2 {
 		t.Errorf("%d networks can stand at once", n)
 	}
-	if n := docker.NewSwarm(docker.Options{}).AtOnce(2); n != 1 {
+	if n := docker.NewSwarm(docker.Options{}).Info().AtOnce; n != 1 {
 		t.Errorf("%d networks can stand at once on an engine of the user's", n)
 	}
 }

@@ -32,9 +32,9 @@ const (
 )
 
 // mostSets returns how many sets are kept, given the number of engines in each.
-func (d *Docker) mostSets(engines int) int {
-	if d.o.Sets > 0 {
-		return d.o.Sets
+func (o Options) mostSets(engines int) int {
+	if o.Sets > 0 {
+		return o.Sets
 	}
 	fs, err := procfs.NewFS("/proc")
 	if err != nil {
@@ -78,7 +78,7 @@ func (d *Docker) take(ctx context.Context, req platform.HostRequest, s engine.Se
 			return d.use(have), nil
 		}
 	}
-	for len(d.private)+d.starting >= d.mostSets(req.Count) {
+	for len(d.private)+d.starting >= d.o.mostSets(req.Count) {
 		i := slices.IndexFunc(d.private, func(s *set) bool { return !s.taken })
 		if i < 0 {
 			break

@@ -51,8 +51,18 @@ const mostKept = 4
 // New returns the platform. Close it after use.
 func New(o Options) *Kubernetes { return &Kubernetes{o: o} }
 
-// Name implements platform.Platform.
-func (*Kubernetes) Name() string { return "kubernetes" }
+// Info implements platform.Platform. Networks of one cluster share its nodes, with names, ports and addresses of services of
+// their own.
+func (k *Kubernetes) Info() platform.Info {
+	i := platform.Info{Name: "kubernetes", AtOnce: platform.MostPlaces, Stood: k.Stood}
+	if k.o.Lab == nil {
+		i.Crowd = kube.OwnPods
+	}
+	if k.o.Own != nil {
+		i.Quiet = k.o.Own.Quiet
+	}
+	return i
+}
 
 // Probe implements platform.Platform.
 func (k *Kubernetes) Probe(ctx context.Context) error {
@@ -66,24 +76,7 @@ func (k *Kubernetes) Probe(ctx context.Context) error {
 	return errors.Join(k.o.Lab.Probe(ctx), kube.Available(k.o.Paths))
 }
 
-// AtOnce implements platform.Engines: networks of one cluster share its nodes, with names, ports and addresses of services
-// of their own.
-func (k *Kubernetes) AtOnce(containers int) int {
-	if k.o.Lab == nil {
-		return max(1, min(platform.MostPlaces, kube.OwnPods/max(1, containers)))
-	}
-	return platform.MostPlaces
-}
-
-// Quiet implements platform.Quieter: heartbeats of the pods on the user's cluster are left out.
-func (k *Kubernetes) Quiet() (end func()) {
-	if k.o.Own == nil {
-		return func() {}
-	}
-	return k.o.Own.Quiet()
-}
-
-// Stood implements platform.Engines.
+// Stood describes the clusters: see platform.Info.
 func (k *Kubernetes) Stood() (all []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

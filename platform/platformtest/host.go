@@ -183,7 +183,7 @@ func share(t *testing.T, p platform.Platform) {
 	h := hosts(t, p, 1).All()[0]
 	sharing := h.Facts().Share
 	if sharing == nil {
-		t.Skipf("%s shares no namespaces", p.Name())
+		t.Skipf("%s shares no namespaces", p.Info().Name)
 	}
 	all, err := h.Containers(t.Context(), 2)
 	if err != nil {
