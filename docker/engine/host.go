@@ -81,17 +81,9 @@ type Provider interface {
 	platform.Platform
 	// Engines returns hosts with engines that have the settings. The error wraps
 	// platform.ErrUnsupported if there are none.
-	Engines(ctx context.Context, req platform.HostRequest, s Settings) (Hosts, error)
+	Engines(ctx context.Context, req platform.HostRequest, s Settings) (*Hosts, error)
 	// Private reports whether engines are started for the measurement, on this machine.
 	Private() bool
-}
-
-// Hosts are hosts with engines.
-type Hosts interface {
-	platform.Hosts
-	Docker() []*Host
-	// Swarm returns the swarm that all engines are nodes of; nil if none was requested.
-	Swarm() *Swarm
 }
 
 // Borrow returns an engine of the user as a host. Only the engine changes anything on that machine.

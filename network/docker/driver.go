@@ -111,7 +111,7 @@ func (v variant) probe(ctx context.Context, p platform.Platform) error {
 }
 
 // engines returns hosts whose engines have the network's settings.
-func (v variant) engines(ctx context.Context, p platform.Platform, req platform.HostRequest) (engine.Hosts, error) {
+func (v variant) engines(ctx context.Context, p platform.Platform, req platform.HostRequest) (*engine.Hosts, error) {
 	provider, ok := p.(engine.Provider)
 	if !ok {
 		return nil, v.probe(ctx, p)

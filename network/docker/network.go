@@ -24,10 +24,10 @@ type build struct {
 	balances bool
 }
 
-func begin(topo network.Topology, hosts engine.Hosts) *build {
+func begin(topo network.Topology, hosts *engine.Hosts) *build {
 	site := &plumb.Site{Topo: topo}
 	n := &build{
-		Network: &plumb.Network{Site: site}, engines: hosts.Docker(), swarm: hosts.Swarm(), concealed: map[string]string{},
+		Network: &plumb.Network{Site: site}, engines: hosts.Docker, swarm: hosts.Swarm, concealed: map[string]string{},
 	}
 	site.Push("engines' objects", hosts.Close)
 	for i, h := range n.engines {

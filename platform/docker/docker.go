@@ -10,13 +10,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/moby/moby/client"
 
 	"nettoll/docker/engine"
 	"nettoll/internal/cgroup"
-	"nettoll/internal/emulated"
 	"nettoll/platform"
 )
 
@@ -142,7 +140,7 @@ func (d *Docker) Hosts(ctx context.Context, req platform.HostRequest) (platform.
 }
 
 // Engines implements engine.Provider.
-func (d *Docker) Engines(ctx context.Context, req platform.HostRequest, s engine.Settings) (engine.Hosts, error) {
+func (d *Docker) Engines(ctx context.Context, req platform.HostRequest, s engine.Settings) (*engine.Hosts, error) {
 	if req.Count < 1 {
 		return nil, fmt.Errorf("docker: %d hosts: at least 1 is needed", req.Count)
 	}
@@ -168,11 +166,11 @@ func (d *Docker) Engines(ctx context.Context, req platform.HostRequest, s engine
 	}
 	if d.swarm {
 		s, err := d.find(ctx) // whose manager may be another engine
-		return &hosts{all: d.borrowed[:req.Count], swarm: s}, err
+		return &engine.Hosts{Docker: d.borrowed[:req.Count], Swarm: s}, err
 	}
 	p := d.free()
 	p.used++
-	return &hosts{all: p.hosts[:req.Count], free: sync.OnceFunc(func() {
+	return &engine.Hosts{Docker: p.hosts[:req.Count], Free: sync.OnceFunc(func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		p.used--
@@ -204,63 +202,6 @@ func (d *Docker) free() *place {
 		}
 	}
 	return d.places[0]
-}
-
-// hosts are engines in use by one network.
-type hosts struct {
-	all     []*engine.Host
-	swarm   *engine.Swarm               // that they are nodes of, if one was requested
-	free    func()                      // releases them for others; nil if others may use them in any case
-	discard func(context.Context) error // ends the engines of a private swarm; nil otherwise
-}
-
-// Transient implements platform.Hosts. Engines outlive networks, so it is false.
-func (*hosts) Transient() bool { return false }
-
-// All implements platform.Hosts.
-func (h *hosts) All() []platform.Host {
-	all := make([]platform.Host, len(h.all))
-	for i, host := range h.all {
-		all[i] = host
-	}
-	return all
-}
-
-// Docker implements engine.Hosts.
-func (h *hosts) Docker() []*engine.Host { return h.all }
-
-// Swarm implements engine.Hosts.
-func (h *hosts) Swarm() *engine.Swarm { return h.swarm }
-
-// emptyTime bounds the removal of what was made on a private swarm. A node that cannot be reached keeps its
-// networks in use.
-const emptyTime = 15 * time.Second
-
-// Close implements platform.Hosts: it removes what was made, and keeps the engines for the next network. A private
-// swarm on which something cannot be removed is given up with its engines.
-func (h *hosts) Close(ctx context.Context) error {
-	if h.free != nil {
-		defer h.free()
-	}
-	if h.discard != nil {
-		within, cancel := context.WithTimeout(ctx, emulated.Patience(emptyTime))
-		defer cancel()
-		ctx = within
-	}
-	all := h.all
-	if h.swarm != nil && !slices.Contains(all, h.swarm.Manager) {
-		all = append(slices.Clip(all), h.swarm.Manager)
-	}
-	// All at the same time, since the manager's networks can be removed only when the containers on all hosts are
-	// gone.
-	err := errors.Join(engine.Each(-1, all, func(_ int, host *engine.Host) error { return host.Empty(ctx) })...)
-	if err == nil && h.swarm != nil {
-		err = engine.Settle(ctx, all)
-	}
-	if err != nil && h.discard != nil {
-		return h.discard(context.WithoutCancel(ctx))
-	}
-	return err
 }
 
 // Close leaves the user's engines as they were, and ends private ones.

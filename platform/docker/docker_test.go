@@ -74,14 +74,14 @@ func daemons(t *testing.T) (n int) {
 }
 
 // engineOf returns a host with an engine with the settings.
-func engineOf(t *testing.T, p *docker.Docker, req platform.HostRequest, s engine.Settings) (*engine.Host, engine.Hosts) {
+func engineOf(t *testing.T, p *docker.Docker, req platform.HostRequest, s engine.Settings) (*engine.Host, *engine.Hosts) {
 	t.Helper()
 	req.Count = 1
 	hosts, err := p.Engines(t.Context(), req, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return hosts.Docker()[0], hosts
+	return hosts.Docker[0], hosts
 }
 
 func TestEnginesAreKeptUntilThereAreTooMany(t *testing.T) {
