@@ -118,7 +118,7 @@ func (v variant) build(ctx context.Context, topo network.Topology, p platform.Pl
 		return nil, err
 	}
 	site := &plumb.Site{Topo: topo}
-	n := &build{Network: &plumb.Network{Site: site}, cluster: hosts.Cluster(), containers: map[*plumb.Node]*kube.Container{}}
+	n := &build{Network: &plumb.Network{Site: site}, cluster: hosts.Cluster, containers: map[*plumb.Node]*kube.Container{}}
 	site.Push("pods and services", hosts.Close)
 	for i, node := range n.cluster.Nodes {
 		site.Hosts = append(site.Hosts, &plumb.Host{Host: node, NS: node.Facts().NetNS, Index: i})

@@ -105,7 +105,7 @@ func (k *Kubernetes) Hosts(ctx context.Context, req platform.HostRequest) (platf
 }
 
 // Clusters implements kube.Provider.
-func (k *Kubernetes) Clusters(ctx context.Context, req platform.HostRequest) (kube.Hosts, error) {
+func (k *Kubernetes) Clusters(ctx context.Context, req platform.HostRequest) (*kube.Hosts, error) {
 	if err := k.Probe(ctx); err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (k *Kubernetes) Clusters(ctx context.Context, req platform.HostRequest) (ku
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return &hosts{s.all.Beside(place), s, k}, nil
+	return &kube.Hosts{Cluster: s.all.Beside(place), Left: func(ctx context.Context, err error) error { return k.left(ctx, s, place, err) }}, nil
 }
 
 // take returns a place on a cluster, which is started unless there is one that meets the requirements.
@@ -229,39 +229,15 @@ func (k *Kubernetes) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// hosts are the nodes of a cluster, in use by one network.
-type hosts struct {
-	cluster *kube.Cluster
-	s       *set
-	k       *Kubernetes
-}
-
-// Transient implements platform.Hosts. Clusters outlive networks, so it is false.
-func (*hosts) Transient() bool { return false }
-
-// All implements platform.Hosts.
-func (h *hosts) All() []platform.Host { return nodes(h.cluster) }
-
-func nodes(of *kube.Cluster) (all []platform.Host) {
-	for _, n := range of.Nodes {
-		all = append(all, n)
-	}
-	return all
-}
-
-// Cluster implements kube.Hosts.
-func (h *hosts) Cluster() *kube.Cluster { return h.cluster }
-
-// Close implements platform.Hosts: it removes what was made, and keeps the cluster for further networks. One on which
-// something cannot be removed is given up, when no network is left on it.
-func (h *hosts) Close(ctx context.Context) error {
-	err := h.cluster.Remove(ctx)
-	h.k.mu.Lock()
-	defer h.k.mu.Unlock()
-	h.s.places.Free(h.cluster.Place())
-	h.s.spoilt = h.s.spoilt || err != nil
-	if h.s.spoilt && h.s.places.Used() == 0 && slices.Contains(h.k.kept, h.s) {
-		return errors.Join(err, h.k.drop(ctx, h.s))
+// left gives up the place of a network that is gone. A cluster on which something could not be removed is given up, when no
+// network is left on it.
+func (k *Kubernetes) left(ctx context.Context, s *set, place int, err error) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s.places.Free(place)
+	s.spoilt = s.spoilt || err != nil
+	if s.spoilt && s.places.Used() == 0 && slices.Contains(k.kept, s) {
+		return errors.Join(err, k.drop(ctx, s))
 	}
 	return err
 }
