@@ -13,9 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"nettoll/docker/engine"
 	"nettoll/internal/testutil/turn"
-	"nettoll/kube"
 	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/platform/lab"
@@ -180,11 +178,7 @@ type subject struct {
 }
 
 func newSubject(p platform.Platform, prefix string, tech network.Driver) *subject {
-	_, engines := p.(engine.Provider)
-	if _, clusters := p.(kube.Provider); clusters {
-		engines = true
-	}
-	return &subject{Driver: tech, platform: p, prefix: prefix, warmup: usualWarmup, engines: engines, sections: map[int]string{}, ends: map[int]string{}}
+	return &subject{Driver: tech, platform: p, prefix: prefix, warmup: usualWarmup, engines: p.Info().Stood != nil, sections: map[int]string{}, ends: map[int]string{}}
 }
 
 // network returns its name in cells.
