@@ -21,6 +21,15 @@ type Platform interface {
 	Hosts(ctx context.Context, req HostRequest) (Hosts, error)
 }
 
+// As returns a platform as one that offers more, on which alone a network can be built. The error names that one.
+func As[P Platform](p Platform, feature, venue, network string) (P, error) {
+	as, ok := p.(P)
+	if !ok {
+		return as, &Unsupported{Feature: feature, Option: "the platform " + venue, Remedy: "write " + venue + ":" + network}
+	}
+	return as, nil
+}
+
 // Info is what a platform says of itself. Functions may be nil.
 type Info struct {
 	Name string

@@ -93,18 +93,22 @@ func drivers(all []variant) (of []network.Driver) {
 // second.
 const maxContainers = 200
 
+func (v variant) provider(p platform.Platform) (engine.Provider, error) {
+	venue := "docker"
+	if v.swarm {
+		venue = "swarm"
+	}
+	return platform.As[engine.Provider](p, "a network of Docker", venue, v.Name)
+}
+
 // probe checks what can be checked without an engine. What only the engine knows shows when the
 // network is built.
 func (v variant) probe(ctx context.Context, p platform.Platform) error {
-	provider, ok := p.(engine.Provider)
-	if !ok {
-		venue := "docker"
-		if v.swarm {
-			venue = "swarm"
-		}
-		return &platform.Unsupported{Feature: "a network of Docker", Option: "the platform " + venue, Remedy: "write " + venue + ":" + v.Name}
+	on, err := v.provider(p)
+	if err == nil {
+		err = v.probeIPVS(on)
 	}
-	if err := v.probeIPVS(provider); err != nil {
+	if err != nil {
 		return err
 	}
 	return plumb.Check(ctx, v.needs...)
@@ -112,11 +116,11 @@ func (v variant) probe(ctx context.Context, p platform.Platform) error {
 
 // engines returns hosts whose engines have the network's settings.
 func (v variant) engines(ctx context.Context, p platform.Platform, req platform.HostRequest) (*engine.Hosts, error) {
-	provider, ok := p.(engine.Provider)
-	if !ok {
-		return nil, v.probe(ctx, p)
+	on, err := v.provider(p)
+	if err != nil {
+		return nil, err
 	}
-	return provider.Engines(ctx, req, v.settings)
+	return on.Engines(ctx, req, v.settings)
 }
 
 // hostsOn returns hosts. As long as these are kept, Connect builds on them.

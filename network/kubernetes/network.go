@@ -79,11 +79,7 @@ func (v variant) probe(ctx context.Context, p platform.Platform) error {
 }
 
 func provider(p platform.Platform) (kube.Provider, error) {
-	c, ok := p.(kube.Provider)
-	if !ok {
-		return nil, &platform.Unsupported{Feature: "a network of Kubernetes", Option: "the platform kubernetes", Remedy: "write kubernetes:NETWORK"}
-	}
-	return c, nil
+	return platform.As[kube.Provider](p, "a network of Kubernetes", "kubernetes", "NETWORK")
 }
 
 // hostsOn returns hosts. As long as these are kept, Connect builds on them.

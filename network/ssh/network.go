@@ -62,11 +62,7 @@ func probe(name string) func(context.Context, platform.Platform) error {
 }
 
 func provider(name string, p platform.Platform) (remote.Provider, error) {
-	m, ok := p.(remote.Provider)
-	if !ok {
-		return nil, &platform.Unsupported{Feature: "a network of machines", Option: "the platform ssh", Remedy: "write ssh:" + name}
-	}
-	return m, nil
+	return platform.As[remote.Provider](p, "a network of machines", "ssh", name)
 }
 
 // build is a network under construction: a site whose hosts are machines.
