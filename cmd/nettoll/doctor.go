@@ -147,7 +147,7 @@ func tried(ctx context.Context, v platformNetworks, labless error) (all []findin
 			err = t.Probe(ctx, v.platform)
 		}
 		f := found(v.name(t), v.planned(t).Span(), err)
-		f.Platform = v.platform.Info().Name
+		f.Platform = v.plan.Name
 		all = append(all, f)
 	}
 	return all, nil
@@ -173,7 +173,7 @@ func (a *app) diagnose(out *bytes.Buffer, d diagnosis) {
 	}
 	if d.Lab.OK {
 		for _, v := range platforms() {
-			name := v.platform.Info().Name
+			name := v.plan.Name
 			if v.with == "" {
 				fmt.Fprintln(out, "\nnetworks")
 			} else {

@@ -26,7 +26,7 @@ func (elsewhere) Hosts(context.Context, platform.HostRequest) (platform.Hosts, e
 }
 
 func TestOnlyTheFirstPlatformNeedsNoPrefix(t *testing.T) {
-	all := prefixed([]platformNetworks{{platform: elsewhere("lab")}, {platform: elsewhere("docker")}, {platform: elsewhere("swarm")}})
+	all := completed([]platformNetworks{{platform: elsewhere("lab")}, {platform: elsewhere("docker")}, {platform: elsewhere("swarm")}})
 	for i, want := range []string{"bridge", "docker:bridge", "swarm:bridge"} {
 		if got := all[i].name(kernel.Bridge()); got != want {
 			t.Errorf("%s, want %s", got, want)
@@ -52,7 +52,7 @@ func TestEveryPlannedNetworkCanBeBuilt(t *testing.T) {
 				t.Errorf("nobody builds %s", c.Network)
 				continue
 			}
-			if c.Network != c.Native() && r.Platform.Info().Name != v.platform.Info().Name {
+			if c.Network != c.Native() && r.Platform.Info().Name != v.plan.Name {
 				t.Errorf("%s is built on %s", c.Network, r.Platform.Info().Name)
 			}
 		}
@@ -61,8 +61,8 @@ func TestEveryPlannedNetworkCanBeBuilt(t *testing.T) {
 				built++
 			}
 		}
-		if _, ok := v.find(v.native); !ok && v.native != "" {
-			t.Errorf("%s has no network %s for its native", v.platform.Info().Name, v.native)
+		if _, ok := v.find(v.plan.Native); !ok && v.plan.Native != "" {
+			t.Errorf("%s has no network %s for its native", v.plan.Name, v.plan.Native)
 		}
 	}
 	if built != len(all) || len(networkNames()) != built {

@@ -54,10 +54,7 @@ func (f *runFlags) lifts() bool {
 func known(paths program.Paths, conflists cniFlags, private, cluster bool) plan.Known {
 	var k plan.Known
 	for _, v := range catalogue(startable(paths, conflists, private, cluster)) {
-		on := v.platform.Info()
-		k.Platforms = append(k.Platforms, plan.Platform{
-			Name: on.Name, AtOnce: on.AtOnce, Crowd: on.Crowd, Native: v.native, Visit: v.visit, Container: v.container, Usual: v.usual,
-		})
+		k.Platforms = append(k.Platforms, v.plan)
 		for _, d := range v.drivers {
 			k.Networks = append(k.Networks, v.planned(d))
 		}
