@@ -125,11 +125,7 @@ func (v variant) engines(ctx context.Context, p platform.Platform, req platform.
 
 // hostsOn returns hosts. As long as these are kept, Connect builds on them.
 func (v variant) hostsOn(ctx context.Context, p platform.Platform, req platform.HostRequest) (platform.Hosts, error) {
-	hosts, err := v.engines(ctx, p, req)
-	if err != nil {
-		return nil, err
-	}
-	return hosts, nil
+	return v.engines(ctx, p, req)
 }
 
 func (v variant) build(ctx context.Context, topo network.Topology, p platform.Platform) (*network.Network, error) {

@@ -88,11 +88,7 @@ func hostsOn(ctx context.Context, p platform.Platform, req platform.HostRequest)
 	if err != nil {
 		return nil, err
 	}
-	hosts, err := c.Clusters(ctx, req)
-	if err != nil {
-		return nil, err
-	}
-	return hosts, nil
+	return c.Clusters(ctx, req)
 }
 
 // build is one of the networks under construction: a site whose hosts are the nodes of a cluster.

@@ -106,11 +106,7 @@ func (s *SSH) reach(ctx context.Context) error {
 
 // Hosts implements platform.Platform.
 func (s *SSH) Hosts(ctx context.Context, req platform.HostRequest) (platform.Hosts, error) {
-	h, err := s.Machines(ctx, req)
-	if err != nil {
-		return nil, err
-	}
-	return h, nil
+	return s.Machines(ctx, req)
 }
 
 // Machines implements remote.Provider.
