@@ -68,7 +68,7 @@ func Available() error {
 	for _, program := range []string{"dockerd", "containerd", "runc"} {
 		if _, err := exec.LookPath(program); err != nil {
 			return &platform.Unsupported{
-				Feature: "a private Docker engine", Option: "the program " + program,
+				Feature: "a private Docker engine", Program: program,
 				Remedy: "apt install docker.io, or put dockerd, containerd and runc into PATH",
 			}
 		}

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -224,8 +223,8 @@ func mustBeMissing(t *testing.T, err error) {
 	if missing.Remedy == "" {
 		t.Errorf("%v: no remedy", err)
 	}
-	if program, ok := strings.CutPrefix(missing.Option, "the program "); ok {
-		platformtest.Require(t, filepath.Base(program), err)
+	if missing.Program != "" {
+		platformtest.Require(t, filepath.Base(missing.Program), err)
 	}
 	options := regexp.MustCompile(`CONFIG_\w+`).FindAllString(missing.Option, -1)
 	if len(options) == 0 {
