@@ -263,23 +263,25 @@ func whole() workload.Tool {
 	return tool
 }
 
-// aloneRounds is how many rounds a run file of alone has.
-const aloneRounds = 4
+func aloneQuick(ctx context.Context, w *work) error { return alone(ctx, w, "quick", fixedRounds(4)...) }
 
-func aloneQuick(ctx context.Context, w *work) error { return alone(ctx, w, "quick") }
-func aloneFull(ctx context.Context, w *work) error  { return alone(ctx, w, "full") }
+// aloneFull has few rounds of long trials: half of a round of the full suite goes to starting daemons, and the noise of
+// a round is that of its slices.
+func aloneFull(ctx context.Context, w *work) error {
+	return alone(ctx, w, "full", append(fixedRounds(1), "-t", "1500ms")...)
+}
 
 // alone measures the networks of a suite as the suite does, many standing at once, and then with each standing alone
-// with its baseline, w.size times four rounds of either. It judges whether the networks that stand at the same time
-// leave a network's ratio unchanged. What stands does not depend on the IP version, so IPv4 is enough.
-func alone(ctx context.Context, w *work, suite string) error {
+// with its baseline, w.size times. It judges whether the networks that stand at the same time leave a network's ratio
+// unchanged. What stands does not depend on the IP version, so IPv4 is enough.
+func alone(ctx context.Context, w *work, suite string, args ...string) error {
 	s := newSides("alone", "among")
 	w.total = 2 * w.size
 	for pass := range w.size {
 		for i := range 2 {
 			side := (i + pass) % 2 // either comes first as often
-			args := slices.Concat([]string{"--suite", suite, "-4", "--yes", "--together", []string{"1", "0"}[side]}, fixedRounds(aloneRounds))
-			f, err := w.run(ctx, fmt.Sprintf("%s-%s-%d", w.name, s.names[side], pass+1), args...)
+			all := slices.Concat([]string{"--suite", suite, "-4", "--yes", "--together", []string{"1", "0"}[side]}, args)
+			f, err := w.run(ctx, fmt.Sprintf("%s-%s-%d", w.name, s.names[side], pass+1), all...)
 			if err != nil {
 				return err
 			}
