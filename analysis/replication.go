@@ -351,9 +351,7 @@ func distance(c record.Cell, t reference.Table, at reference.Place) int {
 	}
 	o := c.Options
 	o.Streams = 0
-	add(16, slices.ContainsFunc(record.Dimensions(record.Condition), func(d record.Dimension) bool {
-		return d.Name != "underlay" && d.IsSet(c)
-	}))
+	add(16, slices.ContainsFunc(record.Dimensions(record.Condition), func(d record.Dimension) bool { return d.IsSet(c) }))
 	add(8, c.Underlay != "" && at.Underlay == "")
 	elsewhere := at.Underlay != "" && shapeOf(c.Underlay).Instance != at.Underlay
 	add(8, elsewhere)
@@ -471,7 +469,7 @@ func (m match) notes(row Row, f Figure, k record.Kind, p reference.Published, t 
 		note(true, "CPU use of the processes, in the source of the whole machine at that end")
 	}
 	for _, d := range record.Dimensions(record.Condition) {
-		note(d.Name != "underlay" && d.IsSet(c), "%s", d.Phrase(c))
+		note(d.IsSet(c), "%s", d.Phrase(c))
 	}
 	return out
 }

@@ -82,7 +82,7 @@ func settlings(trials []record.Trial) (all []Settling) {
 // the comparison. A twin is built like the other.
 func built(c record.Cell) record.Cell {
 	for _, d := range record.Dimensions() {
-		if d.Part != record.Path && d.Part != record.Condition || slices.Contains([]string{"family", "offload", "normalize"}, d.Name) {
+		if !slices.Contains([]record.Part{record.Path, record.Link, record.Condition}, d.Part) || slices.Contains([]string{"family", "offload", "normalize"}, d.Name) {
 			d.Clear(&c)
 		}
 	}

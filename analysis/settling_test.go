@@ -10,7 +10,7 @@ import (
 )
 
 func TestSettlings(t *testing.T) {
-	bridge := record.Cell{Network: "bridge", Hosts: 1, Family: 4, Servers: 1, Clients: 1, Neighbours: 1000, Tool: "engine", Workload: record.TCPRR, Placement: "distinct"}
+	bridge := record.Cell{Network: "bridge", Hosts: 1, Family: 4, Servers: 1, Clients: 1, Setup: record.Setup{Neighbours: 1000}, Tool: "engine", Workload: record.TCPRR, Placement: "distinct"}
 	other := bridge
 	other.Family, other.Workload = 6, record.TCPStream
 	few := bridge
@@ -27,7 +27,7 @@ func TestSettlings(t *testing.T) {
 		record.Trial{Cell: other, Round: 3, Status: record.OK, Settle: &record.Settle{Wait: 4, CPU: 1, Packets: 700, Silent: true}})
 	got := analysis.Analyze(f).Settlings
 	want := []analysis.Settling{
-		{Cell: record.Cell{Network: "bridge", Hosts: 1, Servers: 1, Clients: 1, Neighbours: 1000}, Built: 3, Silent: 2,
+		{Cell: record.Cell{Network: "bridge", Hosts: 1, Servers: 1, Clients: 1, Setup: record.Setup{Neighbours: 1000}}, Built: 3, Silent: 2,
 			Wait: analysis.Spread{Median: 4, Max: 30}, CPU: analysis.Spread{Median: 2, Max: 40}, Packets: analysis.Spread{Median: 700, Max: 9000},
 			Resting: analysis.Spread{Median: 0.5, Max: 0.75}, Rested: 2},
 		{Cell: record.Cell{Network: "bridge", Hosts: 1, Servers: 1, Clients: 1}, Built: 1, Silent: 1},

@@ -245,27 +245,24 @@ func (a axis) shorten(ticks []Tick) {
 	}
 }
 
-// axes lists the axes along which sweeps are looked for.
+// axes lists the axes along which sweeps are looked for: counts, every option and condition that is no switch, and the
+// underlay.
 func axes() []axis {
 	of := func(name string) axis {
 		d, _ := record.DimensionOf(name)
 		_, number := d.Number(record.Cell{})
-		usual := "default"
-		if len(d.Values) > 0 {
-			usual = d.Values[0]
-		}
 		return axis{
 			Axis: Axis{Name: d.Name, Title: d.Title, Unit: d.Unit, Numeric: number},
 			tick: func(c record.Cell) Tick {
 				if v, ok := d.Number(c); ok {
 					return Tick{float64(v), amount(v, d.Unit)}
 				}
-				return Tick{0, cmp.Or(d.Text(c), usual)}
+				return Tick{0, cmp.Or(d.Text(c), d.Default(), "default")}
 			},
 			clear: d.Clear,
 		}
 	}
-	return []axis{
+	all := []axis{
 		of("clients"), of("servers"),
 		{
 			Axis:  Axis{Name: "servers-clients", Title: "servers x clients", Numeric: true},
@@ -273,15 +270,19 @@ func axes() []axis {
 			tick:  func(c record.Cell) Tick { return Tick{float64(c.Clients), fmt.Sprintf("%dx%d", c.Servers, c.Clients)} },
 			clear: func(c *record.Cell) { c.Servers, c.Clients = 0, 0 },
 		},
-		of("processes"), of("streams"), of("message-size"), of("window"), of("request-size"), of("response-size"), of("mtu"), of("rules"), of("services"), of("cni"), of("neighbours"),
-		of("bandwidth"), of("rate"), of("congestion"), of("offload"),
-		{
-			Axis:  Axis{Name: "underlay", Title: "underlay"},
-			tick:  func(c record.Cell) Tick { return Tick{float64(placeOfUnderlay(c.Underlay)), c.Underlay} },
-			short: labelOfUnderlay,
-			clear: func(c *record.Cell) { c.Underlay = "" },
-		},
+		of("processes"),
 	}
+	for _, d := range record.Dimensions(record.Option, record.Condition) {
+		if !d.Switch() {
+			all = append(all, of(d.Name))
+		}
+	}
+	return append(all, axis{
+		Axis:  Axis{Name: "underlay", Title: "underlay"},
+		tick:  func(c record.Cell) Tick { return Tick{float64(placeOfUnderlay(c.Underlay)), c.Underlay} },
+		short: labelOfUnderlay,
+		clear: func(c *record.Cell) { c.Underlay = "" },
+	})
 }
 
 // amount formats a value of an axis for display. Zero of a quantity with a unit means the tool's own choice.

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 	"net/netip"
 	"regexp"
@@ -16,16 +17,21 @@ import (
 // ProxyMode is a way in which kube-proxy has the kernel translate addresses.
 type ProxyMode struct {
 	Name     string // as --proxy-mode takes it
+	About    string // what translates, for the sentence about a network
 	Programs []daemon.Program
+	Needs    []plumb.Need
+	// VirtualServers says that IPVS translates. conntrack does not give its connections the status DNAT.
+	VirtualServers bool
 
 	list  func(six bool) []string // the command that prints the rules of an IP version
 	entry *regexp.Regexp          // matches the rule, or element, of a service's port that has an endpoint; with the service's address
 }
 
-// Modes of kube-proxy. In both, the entries of all services change at once, after the rules that they lead to were made.
+// Modes of kube-proxy. With rules, the entries of all services change at once, after the rules that they lead to were made. A
+// virtual server of IPVS has an endpoint once its address is on kube-ipvs0.
 var (
 	IPTables = ProxyMode{
-		Name: "iptables",
+		Name: "iptables", About: "kube-proxy's iptables rules translate",
 		Programs: []daemon.Program{
 			{Name: "iptables", Get: "apt install iptables", InPath: true}, {Name: "ip6tables", Get: "apt install iptables", InPath: true},
 		},
@@ -38,7 +44,7 @@ var (
 		entry: regexp.MustCompile(`(?m)^-A KUBE-SERVICES -d ([0-9a-f:.]+)/\d+ .* -j KUBE-(?:SVC|EXT)-`),
 	}
 	NFTables = ProxyMode{
-		Name:     "nftables",
+		Name: "nftables", About: "kube-proxy's nftables rules translate",
 		Programs: []daemon.Program{{Name: "nft", Get: "apt install nftables", InPath: true}},
 		list: func(six bool) []string {
 			family := "ip"
@@ -48,6 +54,16 @@ var (
 			return []string{"nft", "list", "map", family, "kube-proxy", "service-ips"}
 		},
 		entry: regexp.MustCompile(`([0-9a-f:.]+) \. \w+ \. \S+ : goto service-`),
+	}
+	IPVS = ProxyMode{
+		Name: "ipvs", About: "the kernel's IP Virtual Server, which kube-proxy configures, translates",
+		Programs: []daemon.Program{
+			{Name: "ipset", Get: "apt install ipset", InPath: true}, {Name: "iptables", Get: "apt install iptables", InPath: true},
+		},
+		Needs: []plumb.Need{plumb.Dummy, plumb.IPVS}, VirtualServers: true,
+		list: func(bool) []string { return []string{"cat", "/proc/net/ip_vs"} },
+		// IPv4 addresses are in hexadecimal, those of IPv6 in brackets.
+		entry: regexp.MustCompile(`(?m)^[A-Z]+ +\[?([0-9A-Fa-f:]+?)\]?:[0-9A-F]{4} .*\n  -> `),
 	}
 )
 
@@ -92,11 +108,20 @@ func (m ProxyMode) served(ctx context.Context, node platform.Host, six bool) (ma
 	}
 	ports := map[netip.Addr]int{}
 	for _, found := range m.entry.FindAllStringSubmatch(out.String(), -1) {
-		if at, err := netip.ParseAddr(found[1]); err == nil {
+		if at, ok := addrOf(found[1]); ok {
 			ports[at]++
 		}
 	}
 	return ports, nil
+}
+
+// addrOf parses an address in the usual form, or as 8 hexadecimal digits.
+func addrOf(s string) (netip.Addr, bool) {
+	if digits, err := hex.DecodeString(s); err == nil {
+		return netip.AddrFromSlice(digits)
+	}
+	at, err := netip.ParseAddr(s)
+	return at, err == nil
 }
 
 // ServiceRange returns the range of the addresses of services, the --service-cluster-ip-range. That of IPv6

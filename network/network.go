@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // Info describes a kind of network.
@@ -25,8 +26,7 @@ type Info struct {
 	Endpoints int
 	Overflow  bool
 	Single    bool          // two of its kind cannot stand at once on hosts that they share
-	Services  bool          // its servers are reached as services of Kubernetes, and it can have further services
-	Pods      bool          // its containers are pods of a cluster, whose network can be chosen
+	Has       []string      // what conditions need that not all networks take, such as record.Services
 	MTU       int           // the largest MTU of an underlay that it can use, in bytes; 0 means any
 	Startup   time.Duration // how long its daemons take to start and to stop
 	Like      string        // the lab's network that models this network of another platform, where the names differ
@@ -49,16 +49,18 @@ type Driver struct {
 // Topology describes the endpoints to connect. Servers are on the first host, clients on the others
 // in turn, so that with several hosts all traffic crosses the underlay.
 type Topology struct {
-	Hosts      int
-	Servers    int
-	Clients    int
-	Processes  int    // clients in each client container, all of which send traffic; 0 means 1
-	Neighbours int    // containers on the clients' hosts that send no traffic
-	Rules      int    // see platform.HostRequest.Rules
-	Services   int    // further services of Kubernetes, which nobody uses; only networks that have services make them
-	CNI        string // what connects the pods of a private cluster, such as record.CNIFlannel; "" is record.CNIBridge
-	Underlay   platform.Underlay
-	FirstPort  int // of the first server; 0 means 20001
+	Hosts     int
+	Servers   int
+	Clients   int
+	Processes int // clients in each client container, all of which send traffic; 0 means 1
+	record.Setup
+	Underlay  platform.Underlay
+	FirstPort int // of the first server; 0 means 20001
+}
+
+// HostRequest describes the hosts that it needs.
+func (t Topology) HostRequest() platform.HostRequest {
+	return platform.HostRequest{Count: t.Hosts, Underlay: t.Underlay, Rules: t.Rules}
 }
 
 // Pair returns the server of a client: client i talks to server i mod n.

@@ -11,75 +11,44 @@ import (
 	"nettoll/record"
 )
 
-// defaultMTU is the MTU in bytes that cells record as 0.
-const defaultMTU = 1500
-
-// conditions returns every combination of the suite's underlays, MTUs, rules, services, networks of pods, neighbours and
-// offloads, as cells in which nothing but these and Normalize is set. The skips list the underlays that are left out.
+// conditions returns every combination of the suite's underlays and other conditions, as cells in which nothing but these
+// is set. The skips list the underlays that are left out.
 func (s Suite) conditions(known Known) ([]record.Cell, []Skip, error) {
 	underlays, skips, err := s.underlays(known)
 	if err != nil {
 		return nil, nil, err
 	}
-	n := 1
-	for _, length := range []int{len(underlays), len(s.MTU), len(s.Rules), len(s.Services), len(s.CNI), len(s.Neighbours), len(s.Offload)} {
-		if n *= max(length, 1); n > MaxCells {
-			return nil, nil, s.fault("underlay",
-				"there are more than %d ways to combine underlays, MTUs, rules, services, networks of pods, neighbours and offloads; write fewer", MaxCells)
+	all := crossed([]record.Cell{{}}, underlays, func(c *record.Cell, shape string) { c.Underlay = shape })
+	for _, d := range record.Dimensions(record.Condition) {
+		values := s.Conditions[keyOf(d)]
+		if len(all)*len(values) > MaxCells {
+			return nil, nil, s.fault(keyOf(d), "there are more than %d ways to combine it with the other conditions; write fewer", MaxCells)
+		}
+		if len(values) > 0 {
+			all = crossed(all, values, d.Set)
 		}
 	}
-	all := crossed([]record.Cell{{Normalize: s.Normalize}}, underlays, func(c *record.Cell, shape string) { c.Underlay = shape })
-	all = crossed(all, orZero(s.MTU), func(c *record.Cell, mtu int) {
-		if mtu != defaultMTU {
-			c.MTU = mtu
-		}
-	})
-	all = crossed(all, orZero(s.Rules), func(c *record.Cell, n int) { c.Rules = n })
-	all = crossed(all, orZero(s.Services), func(c *record.Cell, n int) { c.Services = n })
-	all = crossed(all, orZero(s.CNI), func(c *record.Cell, cni string) {
-		if cni != record.CNIBridge {
-			c.CNI = cni
-		}
-	})
-	all = crossed(all, orZero(s.Neighbours), func(c *record.Cell, n int) { c.Neighbours = n })
-	all = crossed(all, orZero(s.Offload), func(c *record.Cell, offload string) {
-		if offload == record.OffloadOff {
-			c.Offload = offload
-		}
-	})
 	return once(all), skips, nil
 }
 
-// checkServices finds further services that no network of the run can have.
-func (s Suite) checkServices(cells []record.Cell, known Known) error {
-	wanted := false
-	for _, c := range cells {
-		if c.Services > 0 && known.kindOf(c.Network).Services {
-			return nil
+// checkTaken finds a condition that no network of the run takes.
+func (s Suite) checkTaken(cells []record.Cell, known Known) error {
+	for _, d := range record.Dimensions(record.Condition) {
+		set := slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return !d.IsSet(c) })
+		if len(set) == 0 || slices.ContainsFunc(set, func(c record.Cell) bool { return d.TakenBy(known.kindOf(c.Network).Has) }) {
+			continue
 		}
-		wanted = wanted || c.Services > 0
-	}
-	if !wanted {
-		return nil
-	}
-	var can []string
-	for _, n := range known.Networks {
-		if n.Services && len(n.Platforms) > 0 {
-			can = append(can, known.name(n.Platforms[0], n.Name))
-		} else if n.Services {
-			can = append(can, n.Name)
+		var can []string
+		for _, p := range known.platforms() {
+			for _, n := range known.on(p) {
+				if d.TakenBy(n.Has) {
+					can = append(can, known.name(p, n.Name))
+				}
+			}
 		}
+		return s.fault(keyOf(d), "no network of this run has %s; add one of %s", d.In, strings.Join(can, ", "))
 	}
-	return s.fault("services", "no network of this run has services; add one of %s", strings.Join(can, ", "))
-}
-
-// checkCNI finds a network of pods in a run that has none.
-func (s Suite) checkCNI(cells []record.Cell, known Known) error {
-	if !slices.ContainsFunc(cells, func(c record.Cell) bool { return c.CNI != "" }) ||
-		slices.ContainsFunc(cells, func(c record.Cell) bool { return known.kindOf(c.Network).Pods }) {
-		return nil
-	}
-	return s.fault("cni", "no network of this run has pods; add one, such as kubernetes:pod")
+	return nil
 }
 
 // crossed returns every combination of a cell and a value, which put sets.
@@ -124,14 +93,23 @@ func (s Suite) underlays(known Known) (texts []string, skips []Skip, err error) 
 }
 
 func (s Suite) checkConditions() error {
-	for _, named := range []struct {
-		key    string
-		values []string
-	}{{"offload", s.Offload}, {"cni", s.CNI}} {
-		d, _ := record.DimensionOf(named.key)
-		for i, v := range named.values {
-			if !slices.Contains(d.Values, v) {
-				return s.fault(s.item(named.key, i, len(named.values)), "%q is not possible; write %s", v, strings.Join(d.Values, " or "))
+	for _, d := range record.Dimensions(record.Condition) {
+		values := s.Conditions[keyOf(d)]
+		for i, v := range values {
+			field := s.item(keyOf(d), i, len(values))
+			switch v := v.(type) {
+			case int:
+				what := d.Name + " are not possible"
+				if d.Unit == "B" {
+					what = "bytes are not a possible " + d.Title
+				}
+				if v < d.Least || v > d.Most {
+					return s.fault(field, "%d %s; write a number from %d to %d", v, what, d.Least, d.Most)
+				}
+			case string:
+				if !slices.Contains(d.Values, v) {
+					return s.fault(field, "%q is not possible; write %s", v, strings.Join(d.Values, " or "))
+				}
 			}
 		}
 	}

@@ -16,9 +16,7 @@ const (
 	VisitOverhead = 17 * time.Millisecond // building a network and taking it down
 	// ContainerOverhead is added for each container of a network, AgentOverhead for each client process in it.
 	ContainerOverhead = 1500 * time.Microsecond
-	// ServiceOverhead is added for each further service of Kubernetes.
-	ServiceOverhead = 12 * time.Millisecond
-	AgentOverhead   = 10 * time.Millisecond
+	AgentOverhead     = 10 * time.Millisecond
 )
 
 // How long the idle machine is watched: IdleBetween before every round, and IdleBefore in addition before the first
@@ -84,10 +82,12 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 		slowest := 0.0 // of the networks that are built at once
 		for _, v := range g.Visits {
 			containers := containersOf(v.Cell)
-			p := known.platformOf(v.Network)
-			build := p.Visit.Seconds() + known.kindOf(v.Network).Startup.Seconds() + float64(containers)*p.Container.Seconds()
-			if known.kindOf(v.Network).Services {
-				build += float64(v.Services) * ServiceOverhead.Seconds()
+			p, kind := known.platformOf(v.Network), known.kindOf(v.Network)
+			build := p.Visit.Seconds() + kind.Startup.Seconds() + float64(containers)*p.Container.Seconds()
+			for _, d := range record.Dimensions(record.Condition) {
+				if n, _ := d.Raw(v.Cell); d.TakenBy(kind.Has) {
+					build += float64(n) * d.Each.Seconds()
+				}
 			}
 			if build >= slow && !slices.Contains(f.Slow, v.Network) {
 				f.Slow = append(f.Slow, v.Network)

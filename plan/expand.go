@@ -24,7 +24,7 @@ func Expand(s Suite, known Known) ([]record.Cell, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cells, cmp.Or(s.checkServices(cells, known), s.checkCNI(cells, known), s.checkBudget(cells, known))
+	return cells, cmp.Or(s.checkTaken(cells, known), s.checkBudget(cells, known))
 }
 
 // SelfCheck returns the cells that show whether the measurement is sound: the native network of each scenario of
@@ -42,7 +42,7 @@ func SelfCheck(s Suite, known Known) ([]record.Cell, error) {
 			}
 		}
 	}
-	return twins, cmp.Or(s.checkServices(twins, known), s.checkCNI(twins, known), s.checkBudget(twins, known))
+	return twins, cmp.Or(s.checkTaken(twins, known), s.checkBudget(twins, known))
 }
 
 func (s Suite) checkBudget(cells []record.Cell, known Known) error {

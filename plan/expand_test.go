@@ -27,10 +27,10 @@ func drivers() Known {
 			{Name: "routed", Hosts: []int{2}, Endpoints: BridgePorts},
 			{Name: "vxlan", Hosts: []int{2}, Endpoints: BridgePorts - 1, Platforms: []string{"lab"}},
 			{Name: "overflowing", Hosts: []int{1}, Endpoints: BridgePorts, Overflow: true, Platforms: []string{"lab"}},
-			{Name: "serving", Hosts: []int{1}, Services: true, Platforms: []string{"lab"}},
+			{Name: "serving", Hosts: []int{1}, Has: []string{record.Services}, Platforms: []string{"lab"}},
 			{Name: "four", Hosts: []int{2}, Families: []int{4}},
-			{Name: "pod", Hosts: []int{1, 2}, Pods: true, Platforms: []string{"kube"}},
-			{Name: "service", Hosts: []int{1, 2}, Services: true, Platforms: []string{"kube"}},
+			{Name: "pod", Hosts: []int{1, 2}, Has: []string{record.Pods}, Platforms: []string{"kube"}},
+			{Name: "service", Hosts: []int{1, 2}, Has: []string{record.Services, record.Pods}, Platforms: []string{"kube"}},
 			{Name: "overlay", Hosts: []int{2}, Platforms: []string{"swarm"}},
 		},
 		Instances: []Instance{
@@ -126,14 +126,14 @@ func TestExpand(t *testing.T) {
 			"veth/hosts=1/ipv4/1x4/engine:tcp_rr/distinct/processes=16",
 		}},
 		{"conditions cross", func(s *Suite) {
-			s.MTU, s.Rules, s.Neighbours, s.Offload, s.Normalize = []int{1500, 9000}, []int{0, 10}, []int{0}, []string{"on", "off"}, true
+			s.Conditions = Conditions{"mtu": {1500, 9000}, "rules": {0, 10}, "neighbours": {0}, "offload": {"on", "off"}, "normalize": {true}}
 		}, []string{
 			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/normalize=1",
 			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/offload=off/normalize=1",
-			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/rules=10/normalize=1",
-			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/rules=10/offload=off/normalize=1",
 			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/mtu=9000/normalize=1",
 			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/mtu=9000/offload=off/normalize=1",
+			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/rules=10/normalize=1",
+			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/rules=10/offload=off/normalize=1",
 			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/rules=10/mtu=9000/normalize=1",
 			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/rules=10/mtu=9000/offload=off/normalize=1",
 		}},
@@ -180,16 +180,16 @@ func TestExpand(t *testing.T) {
 			"host/hosts=1/ipv4/1x1/engine:tcp_stream/distinct",
 			"host/hosts=1/ipv4/1x1/qperf:tcp_rr/distinct",
 		}},
-		{"neighbours that overflow", func(s *Suite) { s.Networks, s.Neighbours = []string{"overflowing"}, []int{4090} }, []string{
+		{"neighbours that overflow", func(s *Suite) { s.Networks, s.Conditions = []string{"overflowing"}, Conditions{"neighbours": {4090}} }, []string{
 			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/neighbours=4090",
 			"overflowing/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/neighbours=4090",
 		}},
-		{"further services", func(s *Suite) { s.Networks, s.Services = []string{"serving"}, []int{10} }, []string{
+		{"further services", func(s *Suite) { s.Networks, s.Conditions = []string{"serving"}, Conditions{"services": {10}} }, []string{
 			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/services=10",
 			"serving/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/services=10",
 		}},
 		{"networks of pods", func(s *Suite) {
-			s.Networks, s.Hosts, s.CNI = []string{"kube:pod"}, []int{2}, []string{"bridge", "flannel", "bridge"}
+			s.Networks, s.Hosts, s.Conditions = []string{"kube:pod"}, []int{2}, Conditions{"cni": {"bridge", "flannel", "bridge"}}
 		}, []string{
 			"native/hosts=2/ipv4/1x1/engine:tcp_rr/distinct",
 			"kube:pod/hosts=2/ipv4/1x1/engine:tcp_rr/distinct",
@@ -232,9 +232,13 @@ func TestExpandErrors(t *testing.T) {
 		{"ports of a bridge", func(s *Suite) { s.Networks, s.Servers, s.Clients = []string{"bridge"}, []int{512}, []int{512} }, `clients: one host would hold 1024 servers and clients, bridge takes 1023 there; write fewer, or leave bridge out`, "--clients"},
 		{"ports of a bridge of two hosts", func(s *Suite) { s.Networks, s.Servers, s.Clients = []string{"vxlan"}, []int{1}, []int{1023} }, `clients: one host would hold 1023 servers and clients, vxlan takes 1022 there; write fewer, or leave vxlan out`, "--clients"},
 		{"addresses", func(s *Suite) { s.Networks, s.Clients = []string{"sharedns"}, []int{4092} }, `clients: one host would hold 4093 servers and clients, sharedns takes 4092 there; write fewer, or leave sharedns out`, "--clients"},
-		{"neighbours of a bridge", func(s *Suite) { s.Networks, s.Neighbours = []string{"bridge"}, []int{0, 1021, 1022} }, `neighbours: one host would hold 1024 servers, clients and neighbours, bridge takes 1023 there; write fewer, or leave bridge out`, "--neighbours"},
-		{"addresses of neighbours", func(s *Suite) { s.Networks, s.Neighbours = []string{"overflowing"}, []int{8183} }, `neighbours: one host would hold 8185 servers, clients and neighbours, overflowing takes 8184 there; write fewer, or leave overflowing out`, "--neighbours"},
-		{"clients that do not overflow", func(s *Suite) { s.Networks, s.Clients, s.Neighbours = []string{"overflowing"}, []int{1023}, []int{5} }, `clients: one host would hold 1024 servers and clients, overflowing takes 1023 there; write fewer, or leave overflowing out`, "--clients"},
+		{"neighbours of a bridge", func(s *Suite) {
+			s.Networks, s.Conditions = []string{"bridge"}, Conditions{"neighbours": {0, 1021, 1022}}
+		}, `neighbours: one host would hold 1024 servers, clients and neighbours, bridge takes 1023 there; write fewer, or leave bridge out`, "--neighbours"},
+		{"addresses of neighbours", func(s *Suite) { s.Networks, s.Conditions = []string{"overflowing"}, Conditions{"neighbours": {8183}} }, `neighbours: one host would hold 8185 servers, clients and neighbours, overflowing takes 8184 there; write fewer, or leave overflowing out`, "--neighbours"},
+		{"clients that do not overflow", func(s *Suite) {
+			s.Networks, s.Clients, s.Conditions = []string{"overflowing"}, []int{1023}, Conditions{"neighbours": {5}}
+		}, `clients: one host would hold 1024 servers and clients, overflowing takes 1023 there; write fewer, or leave overflowing out`, "--clients"},
 		{"too many of a topology", func(s *Suite) { s.Networks, s.Topologies = []string{"bridge"}, []Topology{{1, 1, 1}, {500, 524, 1}} }, `topologies[1]: one host would hold 1024 servers and clients, bridge takes 1023 there; write fewer, or leave bridge out`, "--topologies"},
 		{"processes", func(s *Suite) { s.Processes = []int{0} }, `processes: 0 processes are not possible; write a number from 1 to 6379`, "--processes"},
 		{"ports of clients", func(s *Suite) { s.Servers, s.Clients = []int{1000}, []int{4000} }, `clients: the servers of 1000x4000 need 16000 ports, there are 12767 from 20001 on; write fewer clients or processes`, "--clients"},
@@ -242,14 +246,21 @@ func TestExpandErrors(t *testing.T) {
 		{"no clients for any", func(s *Suite) { s.Servers, s.Clients = []int{4, 8}, []int{2, 3} }, `servers: 2 of 4 servers would have no client; write at least as many clients as servers`, "--servers"},
 		{"a topology without clients", func(s *Suite) { s.Topologies = []Topology{{1, 1, 1}, {4, 2, 1}} }, `topologies[1]: 4x2: 2 of 4 servers would have no client; write at least as many clients as servers`, "--topologies"},
 		{"topologies and clients", func(s *Suite) { s.Topologies, s.Clients = []Topology{{1, 1, 1}}, []int{1} }, `topologies: clients and topologies contradict each other; leave one out`, "--topologies"},
-		{"MTU", func(s *Suite) { s.MTU = []int{1279} }, `mtu: 1279 bytes are not a possible MTU; write a number from 1280 to 65535`, "--mtu"},
-		{"one MTU", func(s *Suite) { s.MTU = []int{1500, 1000} }, `mtu[1]: 1000 bytes are not a possible MTU; write a number from 1280 to 65535`, "--mtu"},
-		{"services of none", func(s *Suite) { s.Services = []int{0, 10} }, `services: no network of this run has services; add one of serving, kube:service`, "--services"},
-		{"services", func(s *Suite) { s.Services = []int{5001} }, `services: 5001 services are not possible; write a number from 0 to 5000`, "--services"},
-		{"pods of none", func(s *Suite) { s.CNI = []string{"flannel"} }, `cni: no network of this run has pods; add one, such as kubernetes:pod`, "--cni"},
-		{"cni", func(s *Suite) { s.CNI = []string{"weave"} }, `cni: "weave" is not possible; write bridge or flannel`, "--cni"},
-		{"rules", func(s *Suite) { s.Rules = []int{-1} }, `rules: -1 rules are not possible; write a number from 0 to 100000`, "--rules"},
-		{"offload", func(s *Suite) { s.Offload = []string{"of"} }, `offload: "of" is not possible; write on or off`, "--offload"},
+		{"MTU", func(s *Suite) { s.Conditions = Conditions{"mtu": {1279}} }, `mtu: 1279 bytes are not a possible MTU; write a number from 1280 to 65535`, "--mtu"},
+		{"one MTU", func(s *Suite) { s.Conditions = Conditions{"mtu": {1500, 1000}} }, `mtu[1]: 1000 bytes are not a possible MTU; write a number from 1280 to 65535`, "--mtu"},
+		{"services of none", func(s *Suite) { s.Conditions = Conditions{"services": {0, 10}} }, `services: no network of this run has services; add one of serving, kube:service`, "--services"},
+		{"services", func(s *Suite) { s.Conditions = Conditions{"services": {5001}} }, `services: 5001 services are not possible; write a number from 0 to 5000`, "--services"},
+		{"pods of none", func(s *Suite) { s.Conditions = Conditions{"cni": {"flannel"}} }, `cni: no network of this run has pods; add one of kube:pod, kube:service`, "--cni"},
+		{"cni", func(s *Suite) { s.Conditions = Conditions{"cni": {"weave"}} }, `cni: "weave" is not possible; write bridge or flannel`, "--cni"},
+		{"combinations", func(s *Suite) {
+			var many []any
+			for i := range 101 {
+				many = append(many, i)
+			}
+			s.Conditions = Conditions{"neighbours": many, "rules": many}
+		}, `rules: there are more than 10000 ways to combine it with the other conditions; write fewer`, "--rules"},
+		{"rules", func(s *Suite) { s.Conditions = Conditions{"rules": {-1}} }, `rules: -1 rules are not possible; write a number from 0 to 100000`, "--rules"},
+		{"offload", func(s *Suite) { s.Conditions = Conditions{"offload": {"of"}} }, `offload: "of" is not possible; write on or off`, "--offload"},
 		{"instance", func(s *Suite) { s.Underlay = []Underlay{{Instance: "m4.10xlrge"}} }, `underlay: unknown instance "m4.10xlrge"; did you mean "m4.10xlarge"? nettoll list instances shows all, or write its rate, such as m4.10xlrge:rate=1gbit`, "--underlay"},
 		{"instance without a rate", func(s *Suite) { s.Underlay = []Underlay{{Instance: "d1"}} }, `underlay: the network of D1 is advertised as "unknown", which is not a rate; write the one it has, such as D1:rate=1gbit`, "--underlay"},
 		{"instances of no rate", func(s *Suite) { s.Underlay = []Underlay{{Instance: "d1"}, {Instance: "D1"}} }, `underlay: the network of D1 is advertised as "unknown", which is not a rate; write the one it has, such as D1:rate=1gbit`, "--underlay"},
@@ -266,11 +277,13 @@ func TestExpandErrors(t *testing.T) {
 		{"one of several tools", func(s *Suite) { s.Tools = []string{"engin|qperf"} }, `tools[0]: unknown tool "engin"; did you mean "engine"? nettoll list tools shows all`, "--tools"},
 		{"family of a tool", func(s *Suite) { s.Tools, s.Families = []string{"qperf"}, []int{6} }, `tools[0]: qperf drives tcp_rr over IPv4 only; add 4 to families, or leave qperf out`, "--tools"},
 		{"too many topologies", func(s *Suite) {
+			var neighbours []any
 			for i := range 101 {
 				s.Clients, s.Processes = append(s.Clients, i+1), append(s.Processes, i+1)
+				neighbours = append(neighbours, i+1)
 			}
 			s.Processes = s.Processes[:60]
-			s.Neighbours = s.Clients
+			s.Conditions = Conditions{"neighbours": neighbours}
 		}, `networks: the suite has up to 1224120 cells; name fewer networks, workloads or placements: 10000 is the limit`, "--networks"},
 		{"budget", func(s *Suite) {
 			s.Networks, s.Duration, s.Warmup, s.TimeBudget = []string{"bridge", "veth"}, time.Second, 0, 3*time.Second

@@ -51,10 +51,8 @@ type Network struct {
 	Overflow bool
 	// Single says that two of its kind cannot stand at once on hosts that they share, as twins would.
 	Single bool
-	// Services says that it has services of Kubernetes, and can have further ones.
-	Services bool
-	// Pods says that its containers are pods of a cluster.
-	Pods bool
+	// Has is what it has of that which conditions need, such as record.Services.
+	Has []string
 	// Startup is the extra time that building and removing the network take, beyond VisitOverhead: that of its
 	// daemons.
 	Startup time.Duration

@@ -179,7 +179,7 @@ func keysOf(t reflect.Type) (map[string]int, []string) {
 	index := make(map[string]int)
 	var keys []string
 	for i := range t.NumField() {
-		if key, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ","); key != "" {
+		if key, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ","); key != "" && key != "-" {
 			index[key] = i
 			keys = append(keys, key)
 		}
@@ -201,11 +201,17 @@ func (s *Suite) field(key string) reflect.Value {
 // Take sets the field of a key to its value in another suite.
 func (s *Suite) Take(key string, from Suite) { s.field(key).Set(from.field(key)) }
 
+// keyed are the dimensions that are keys of a mapping, by its type.
+var keyed = map[reflect.Type][]record.Dimension{
+	reflect.TypeFor[Suite](): record.Dimensions(record.Condition), reflect.TypeFor[Workload](): record.Dimensions(record.Option),
+}
+
 func (d *decoder) mapping(n *ast.MappingNode, path string, v reflect.Value) error {
 	index, keys := keysOf(v.Type())
+	suite, _ := v.Addr().Interface().(*Suite)
 	workload, named := v.Addr().Interface().(*Workload)
-	if named {
-		keys = slices.Concat(keys, optionKeys())
+	for _, o := range keyed[v.Type()] {
+		keys = append(keys, keyOf(o))
 	}
 	lines := make(map[string]int)
 	for _, pair := range n.Values {
@@ -215,9 +221,8 @@ func (d *decoder) mapping(n *ast.MappingNode, path string, v reflect.Value) erro
 		}
 		key := name.Value
 		i, ok := index[key]
-		option, isOption := optionOf(key)
-		isOption = named && isOption
-		if !ok && !isOption {
+		dimension, isDimension := record.First(keyed[v.Type()], func(o record.Dimension) bool { return keyOf(o) == key })
+		if !ok && !isDimension {
 			return d.fault(firstToken(pair.Key), path, "unknown key %q; %s", key, mean(key, keys, "the keys are "+strings.Join(keys, ", ")))
 		}
 		if line, twice := lines[key]; twice {
@@ -233,8 +238,10 @@ func (d *decoder) mapping(n *ast.MappingNode, path string, v reflect.Value) erro
 		}
 		var err error
 		switch {
-		case isOption:
-			err = d.option(pair.Value, field, option, workload)
+		case isDimension && named:
+			err = d.option(pair.Value, field, dimension, workload)
+		case isDimension:
+			err = d.condition(pair.Value, field, dimension, suite)
 		case v.Type().Field(i).Tag.Get("sweep") != "":
 			err = d.sweep(pair.Value, field, v.Field(i))
 		default:
@@ -264,6 +271,18 @@ func (d *decoder) option(n ast.Node, path string, option record.Dimension, w *Wo
 		return err
 	}
 	w.Options = c.Options
+	return nil
+}
+
+// condition decodes the values of a condition.
+func (d *decoder) condition(n ast.Node, path string, condition record.Dimension, s *Suite) error {
+	list := reflect.New(reflect.SliceOf(reflect.TypeOf(condition.Value(record.Cell{})))).Elem()
+	if err := d.sweep(n, path, list); err != nil {
+		return err
+	}
+	for i := range list.Len() {
+		s.Conditions[path] = append(s.Conditions[path], list.Index(i).Interface())
+	}
 	return nil
 }
 

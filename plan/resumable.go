@@ -69,17 +69,11 @@ func suiteOf(c record.Cell, s Suite) (Suite, error) {
 	s.Workloads = []Workload{{Name: c.Workload, Options: c.Options}}
 	s.Tools, s.Placements = []string{c.Tool}, []string{c.Placement}
 	s.Servers, s.Clients, s.Processes = []int{c.Servers}, []int{c.Clients}, []int{max(c.Processes, 1)}
-	s.Underlay, s.MTU, s.Rules, s.Services = []Underlay{underlay}, some(c.MTU), some(c.Rules), some(c.Services)
-	s.CNI, s.Neighbours, s.Offload = some(c.CNI), some(c.Neighbours), some(c.Offload)
-	s.Normalize = c.Normalize
-	return s, err
-}
-
-// some returns a list of the value, or nil if it is the zero value.
-func some[T comparable](value T) []T {
-	var without T
-	if value == without {
-		return nil
+	s.Underlay, s.Conditions = []Underlay{underlay}, Conditions{}
+	for _, d := range record.Dimensions(record.Condition) {
+		if d.IsSet(c) {
+			s.SetCondition(d, []any{d.Value(c)})
+		}
 	}
-	return []T{value}
+	return s, err
 }

@@ -26,11 +26,15 @@ func TestWhatSuitesHaveIsResumable(t *testing.T) {
 		"a baseline of Docker's":  func(s *Suite) { s.Networks = []string{"docker:bridge", "veth"} },
 		"both families and hosts": func(s *Suite) { s.Networks, s.Families, s.Hosts = []string{"macvlan"}, []int{4, 6}, []int{1, 2, 3} },
 		"conditions": func(s *Suite) {
-			s.Networks, s.MTU, s.Rules, s.Neighbours, s.Offload = []string{"routed"}, []int{1500, 9000}, []int{0, 10}, []int{0, 7}, []string{"on", "off"}
-			s.Underlay, s.Normalize = []Underlay{{}, {Instance: "m4.10xlarge"}, {Rate: 1e9}}, true
+			s.Networks, s.Underlay = []string{"routed"}, []Underlay{{}, {Instance: "m4.10xlarge"}, {Rate: 1e9}}
+			s.Conditions = Conditions{"mtu": {1500, 9000}, "rules": {0, 10}, "neighbours": {0, 7}, "offload": {"on", "off"}, "normalize": {true}}
 		},
-		"cni":        func(s *Suite) { s.Networks, s.CNI = []string{"kube:pod"}, []string{"bridge", "flannel"} },
-		"services":   func(s *Suite) { s.Networks, s.Services = []string{"serving", "bridge"}, []int{0, 10} },
+		"cni": func(s *Suite) {
+			s.Networks, s.Conditions = []string{"kube:pod"}, Conditions{"cni": {"bridge", "flannel"}}
+		},
+		"services": func(s *Suite) {
+			s.Networks, s.Conditions = []string{"serving", "bridge"}, Conditions{"services": {0, 10}}
+		},
 		"topologies": func(s *Suite) { s.Networks, s.Topologies = []string{"bridge"}, []Topology{{1, 2, 3}, {2, 2, 1}} },
 		"options": func(s *Suite) {
 			s.Networks, s.Workloads = []string{"bridge"}, []Workload{{Name: record.TCPStream, Options: record.Options{Streams: 3, Congestion: "cubic", ZeroCopy: true}}}

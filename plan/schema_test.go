@@ -81,13 +81,9 @@ func generate(t *testing.T) []byte {
 	}
 	families, _ := s.Properties.Get("families")
 	families.Items.Enum = []any{4, 6}
-	for key, name := range map[string]string{"placements": "placement", "offload": "offload", "cni": "cni"} {
-		d, _ := record.DimensionOf(name)
-		p, _ := s.Properties.Get(key)
-		for _, value := range d.Values {
-			p.Items.Enum = append(p.Items.Enum, value)
-		}
-	}
+	placement, _ := record.DimensionOf("placement")
+	placements, _ := s.Properties.Get("placements")
+	placements.Items.Enum = enum(placement)
 	for _, l := range limits {
 		p, _ := s.Properties.Get(l.key)
 		if p.Items != nil {
@@ -98,19 +94,24 @@ func generate(t *testing.T) []byte {
 	seed, _ := s.Properties.Get("seed")
 	seed.Minimum = "0"
 	for _, d := range record.Dimensions(record.Option) {
-		s.Definitions["Workload"].Properties.Set(keyOf(d), optionSchema(d))
+		s.Definitions["Workload"].Properties.Set(keyOf(d), schemaOf(d))
 	}
 	workloads, _ := s.Properties.Get("workloads")
 	workloads.Items = &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, workloads.Items}}
-	// A key that sweeps takes one value, or a list of them.
 	for key, i := range index {
-		if def.Type().Field(i).Tag.Get("sweep") == "" {
-			continue
+		if p, _ := s.Properties.Get(key); def.Type().Field(i).Tag.Get("sweep") != "" {
+			p.OneOf, p.Type, p.Items = oneOrMore(p.Items), "", nil
 		}
-		p, _ := s.Properties.Get(key)
-		items := uint64(1)
-		p.OneOf = []*jsonschema.Schema{p.Items, {Type: "array", Items: p.Items, MinItems: &items}}
-		p.Type, p.Items = "", nil
+	}
+	after := "underlay"
+	for _, d := range record.Dimensions(record.Condition) {
+		one, key := schemaOf(d), keyOf(d)
+		s.Properties.Set(key, &jsonschema.Schema{Description: one.Description, OneOf: oneOrMore(one)})
+		one.Description = ""
+		if err := s.Properties.MoveAfter(key, after); err != nil {
+			t.Fatal(err)
+		}
+		after = key
 	}
 	price, _ := s.Properties.Get("price")
 	price.Minimum = "0"
@@ -123,24 +124,48 @@ func generate(t *testing.T) []byte {
 	return append(text, '\n')
 }
 
-// optionSchema returns the schema of an option's value.
-func optionSchema(d record.Dimension) *jsonschema.Schema {
-	out := &jsonschema.Schema{Type: "string"}
+// oneOrMore returns the schemas of a key that sweeps: one value, or a list of them.
+func oneOrMore(value *jsonschema.Schema) []*jsonschema.Schema {
+	items := uint64(1)
+	return []*jsonschema.Schema{value, {Type: "array", Items: value, MinItems: &items}}
+}
+
+// enum returns the values of a dimension that are names.
+func enum(d record.Dimension) (all []any) {
+	for _, value := range d.Values {
+		all = append(all, value)
+	}
+	return all
+}
+
+// schemaOf returns the schema of the value of an option or a condition.
+func schemaOf(d record.Dimension) *jsonschema.Schema {
+	out := &jsonschema.Schema{Type: "string", Enum: enum(d)}
 	switch _, number := d.Raw(record.Cell{}); {
-	case d.Unit == "B":
+	case d.WrittenIn() == "B":
 		out = mapped(reflect.TypeFor[Size]())
-	case d.Unit == "bit/s":
+	case d.WrittenIn() == "bit/s":
 		out = mapped(reflect.TypeFor[BitRate]())
 	case number:
-		out = &jsonschema.Schema{Type: "integer", Minimum: "1", Maximum: json.Number(strconv.Itoa(d.Most))}
+		least := d.Least
+		if d.Part == record.Option {
+			least = 1
+		}
+		out = &jsonschema.Schema{Type: "integer", Minimum: json.Number(strconv.Itoa(least)), Maximum: json.Number(strconv.Itoa(d.Most))}
 	case d.Switch():
 		out.Type = "boolean"
 	}
 	out.Description = strings.ToUpper(d.About[:1]) + d.About[1:]
-	if one, _, _ := strings.Cut(d.Example, ","); one != "" {
+	if len(d.Values) > 0 {
+		out.Description += ": " + strings.Join(d.Values, ", ")
+	}
+	if one, _, _ := strings.Cut(d.Example, ","); d.Part == record.Option && one != "" {
 		out.Description += ", such as " + one
 	}
 	out.Description += "."
+	if usual := d.Default(); usual != "" {
+		out.Description += " Without the key it is " + usual + "."
+	}
 	return out
 }
 

@@ -47,20 +47,8 @@ type Suite struct {
 	Topologies []Topology `yaml:"topologies,omitempty" sweep:"true"`
 	// Shapes of each host's link to the others, in the units of tc(8), such as rate=1gbit,delay=1ms (quoted when in brackets); names of instances such as m4.10xlarge; none is unshaped.
 	Underlay []Underlay `yaml:"underlay,omitempty" sweep:"true"`
-	// MTUs of the underlay, in bytes. Without the key it is 1500.
-	MTU []int `yaml:"mtu,omitempty" sweep:"true"`
-	// Numbers of extra firewall rules on each host, none of which matches.
-	Rules []int `yaml:"rules,omitempty" sweep:"true"`
-	// Numbers of further services of Kubernetes, in networks that have services. None of them is measured.
-	Services []int `yaml:"services,omitempty" sweep:"true"`
-	// What connects the pods of clusters that are started for the run: bridge, flannel. Without the key it is bridge.
-	CNI []string `yaml:"cni,omitempty" sweep:"true"`
-	// Numbers of idle containers that exist in addition to those that exchange traffic.
-	Neighbours []int `yaml:"neighbours,omitempty" sweep:"true"`
-	// Whether devices do segmentation, merging and checksums: on leaves them as the kernel sets them, off turns them all off.
-	Offload []string `yaml:"offload,omitempty" sweep:"true"`
-	// Give all endpoints the MTU that every network can offer.
-	Normalize bool `yaml:"normalize,omitempty"`
+	// Conditions, each under a key of its own, which is named after its dimension.
+	Conditions Conditions `yaml:",inline"`
 	// Measured window of one trial.
 	Duration time.Duration `yaml:"duration,omitempty"`
 	// Time before the window in which traffic flows and is not counted.
@@ -102,6 +90,12 @@ type Suite struct {
 	eased bool              // its workloads were not chosen for its tools: workloads that none of the tools drives are left out
 }
 
+// Conditions are the values of conditions by their keys: ints, strings, or bools of a switch.
+type Conditions map[string][]any
+
+// SetCondition sets the values of a condition.
+func (s *Suite) SetCondition(d record.Dimension, values []any) { s.Conditions[keyOf(d)] = values }
+
 // SetPlatform moves the suite to a platform other than the one it was written for: names without a prefix refer to
 // that platform. Networks that the platform does not have are left out and listed by Skipped.
 func (s *Suite) SetPlatform(name string) { s.Platform, s.moved = name, true }
@@ -116,6 +110,7 @@ func (s *Suite) LeaveUndriven() { s.eased = true }
 // Default returns the suite that files and flags start from. It names no network.
 func Default() Suite {
 	return Suite{
+		Conditions: Conditions{},
 		Families:   []int{4},
 		Workloads:  []Workload{{Name: record.TCPStream}, {Name: record.TCPRR}},
 		Tools:      []string{"engine"},

@@ -297,7 +297,7 @@ func TestEstimate(t *testing.T) {
 	}
 	// A tool with a window of a second and a start of half a second, 4 clients of 8 processes, 2 servers and 100
 	// neighbours.
-	slow := record.Cell{Network: "veth", Hosts: 1, Servers: 2, Clients: 4, Processes: 8, Neighbours: 100, Tool: "slow"}
+	slow := record.Cell{Network: "veth", Hosts: 1, Servers: 2, Clients: 4, Processes: 8, Setup: record.Setup{Neighbours: 100}, Tool: "slow"}
 	got := Estimate([]record.Cell{slow}, record.Settings{Duration: 0.3, Warmup: 0.1}, Known{Tools: []Tool{{Name: "slow", MinDuration: time.Second, Lead: 500 * time.Millisecond}}})
 	if want := 1600*time.Millisecond + TrialOverhead + 32*PairOverhead + VisitOverhead + 106*ContainerOverhead + 32*AgentOverhead + IdleBetween; got.Round != want {
 		t.Errorf("a round of a slow tool takes %s, want %s", got.Round, want)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"nettoll/record"
 )
 
 // Topology is the pattern of who talks to whom: client i to server i modulo the number of servers, from each of its
@@ -169,7 +171,8 @@ func (s Suite) checkEndpoints(nets []named, fits [][]int, bases map[int]base, to
 
 func (s Suite) checkNetwork(net named, hosts int, topologies []Topology) error {
 	for i, t := range topologies {
-		for _, neighbours := range orZero(s.Neighbours) {
+		for _, v := range orZero(s.Conditions["neighbours"]) {
+			neighbours, _ := v.(int)
 			if err := s.checkHost(net, hosts, t, s.topologyField(i), neighbours); err != nil {
 				return err
 			}
@@ -187,7 +190,7 @@ func (s Suite) checkHost(net named, hosts int, t Topology, field string, neighbo
 		talking = t.Servers + t.Clients
 		all = talking + neighbours
 	}
-	own, counted := MaxContainers, all
+	own, counted := record.MaxContainers, all
 	if e := net.kind.Endpoints; e > 0 {
 		own = min(own, e)
 		if net.kind.Overflow {
@@ -198,8 +201,8 @@ func (s Suite) checkHost(net named, hosts int, t Topology, field string, neighbo
 	case counted > own:
 	case talking > MaxEndpoints:
 		own, counted = MaxEndpoints, talking
-	case all > MaxContainers:
-		own, counted = MaxContainers, all
+	case all > record.MaxContainers:
+		own, counted = record.MaxContainers, all
 	default:
 		return nil
 	}

@@ -123,7 +123,7 @@ func TestVisitsTellNetworksApart(t *testing.T) {
 		case *bool:
 			*v = true
 		}
-		if d.Part == record.Path && d.Name != "family" || d.Part == record.Condition || d.Name == "twin" {
+		if d.Part == record.Path && d.Name != "family" || d.Part == record.Link || d.Part == record.Condition || d.Name == "twin" {
 			want = 2
 		}
 		if n := len(Visits([]record.Cell{base, other}, 1, 1)); n != want {

@@ -20,13 +20,7 @@ const (
 	MaxServers = 1595
 	// MaxEndpoints is how many endpoints of one host have an address: the 4096 addresses of its IPv4 subnet, except
 	// the network's, the gateway's, the broadcast address and one that stays free.
-	MaxEndpoints = 4092
-	// MaxContainers is how many containers one host can have together with the idle ones, which have a spare
-	// subnet.
-	MaxContainers = 2 * MaxEndpoints
-	// MaxServices is how many further services a network can have. Building 5,000 takes a minute; 10,000 were not
-	// in force within five.
-	MaxServices = 5000
+	MaxEndpoints = record.MaxContainers / 2
 	// MaxProcesses is how many client processes one container can have, which the ports of the servers limit.
 	MaxProcesses = 6379
 	// BridgePorts is how many ports a Linux bridge can have.
@@ -47,10 +41,6 @@ var limits = []struct {
 	{"servers", 1, MaxServers, "servers are not possible"},
 	{"clients", 1, MaxEndpoints, "clients are not possible"},
 	{"processes", 1, MaxProcesses, "processes are not possible"},
-	{"mtu", 1280, 65535, "bytes are not a possible MTU"}, // hosts have IPv6 addresses, RFC 8200
-	{"rules", 0, 100_000, "rules are not possible"},
-	{"services", 0, MaxServices, "services are not possible"},
-	{"neighbours", 0, MaxContainers, "neighbours are not possible"},
 	{"together", 0, mostTogether, "networks at once are not possible"},
 	{"min_rounds", 1, 10_000, "rounds are not possible"},
 	{"max_rounds", 1, 10_000, "rounds are not possible"},

@@ -31,41 +31,26 @@ func (w Workload) given() (all []record.Dimension) {
 	return all
 }
 
-// keyOf returns the key of an option in suite files.
+// keyOf returns the key of an option or a condition in suite files.
 func keyOf(d record.Dimension) string { return strings.ReplaceAll(d.Name, "-", "_") }
 
-// optionKeys returns the keys of all options in suite files.
-func optionKeys() (keys []string) {
-	for _, d := range record.Dimensions(record.Option) {
-		keys = append(keys, keyOf(d))
-	}
-	return keys
-}
-
-// optionOf finds an option by its key in suite files.
-func optionOf(key string) (record.Dimension, bool) {
-	d, ok := record.DimensionOf(strings.ReplaceAll(key, "_", "-"))
-	return d, ok && d.Part == record.Option && keyOf(d) == key
-}
-
-// Put sets an option of the workload from the text of a flag: a size as ParseSize reads it, a rate as ParseBitRate
-// does, a whole number, a name, true or false.
-func (w *Workload) Put(d record.Dimension, text string) error {
+// Put sets an option of the workload.
+func (w *Workload) Put(d record.Dimension, value any) {
 	c := record.Cell{Options: w.Options}
-	switch v := d.Field(&c).(type) {
-	case *int:
-		n, err := parseNumber(text, d.Unit)
-		if err != nil {
-			return err
-		}
-		*v = n
-	case *string:
-		*v = text
-	case *bool:
-		*v = text == "true"
-	}
+	d.Set(&c, value)
 	w.Options = c.Options
-	return nil
+}
+
+// Parse reads a value of an option or a condition from the text of a flag: a size as ParseSize reads it, a rate as
+// ParseBitRate does, a whole number, a name, true or false.
+func Parse(d record.Dimension, text string) (any, error) {
+	switch d.Value(record.Cell{}).(type) {
+	case int:
+		return parseNumber(text, d.WrittenIn())
+	case bool:
+		return text == "true", nil
+	}
+	return text, nil
 }
 
 // parseNumber reads a whole number in a unit.

@@ -59,6 +59,9 @@ type HostRequest struct {
 	CNI string
 }
 
+// Changed reports whether the hosts are to be other than they are by themselves.
+func (r HostRequest) Changed() bool { return r != HostRequest{Count: r.Count} }
+
 // Underlay is the shape of each host's link to the others. Zero is unshaped.
 type Underlay struct {
 	Rate  uint64        // bit/s that a host can send

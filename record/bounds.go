@@ -67,7 +67,7 @@ func within(v reflect.Value, b bounds) *impossible {
 	case reflect.Struct:
 		for _, f := range boundedFields(v.Type()) {
 			if wrong := within(v.Field(f.index), f.bounds); wrong != nil {
-				return wrong.in("." + f.name)
+				return wrong.in(f.place)
 			}
 		}
 	case reflect.Slice:
@@ -139,7 +139,7 @@ func numeric(t reflect.Type) bool { return t.Kind() != reflect.String && t.Kind(
 // boundedField is a field of a struct that can contain numbers.
 type boundedField struct {
 	index int
-	name  string // as in the file
+	place string // a point and its name in the file; "" for an embedded struct, whose fields are the outer one's
 	bounds
 }
 
@@ -154,8 +154,8 @@ func boundedFields(t reflect.Type) []boundedField {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.IsExported() && name != "" && numeric(f.Type) { // fields of time.Time, for example, are neither exported nor named
-			fields = append(fields, boundedField{i, name, boundsOf(f.Tag)})
+		if f.IsExported() && (f.Anonymous || name != "") && numeric(f.Type) { // fields of time.Time, for example, are neither exported nor named
+			fields = append(fields, boundedField{i, strings.TrimSuffix("."+name, "."), boundsOf(f.Tag)})
 		}
 	}
 	boundedTypes.Store(t, fields)

@@ -34,7 +34,7 @@ func numbers(v reflect.Value, name string, set func()) (all []number) {
 		for i := range v.NumField() {
 			key, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
 			if name != "" {
-				key = name + "." + key
+				key = strings.TrimSuffix(name+"."+key, ".") // fields of an embedded struct are the outer one's
 			}
 			all = append(all, numbers(v.Field(i), key, set)...)
 		}

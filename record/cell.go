@@ -41,14 +41,20 @@ type Cell struct {
 	Twin      int     `json:"twin,omitempty" most:"2"` // self-check: 1 or 2, the same network measured as if it were two
 	Baseline  string  `json:"baseline,omitempty"`      // network that it is compared with; empty means that of Native
 
-	Processes  int    `json:"processes,omitempty" most:"1e6"`  // clients in each client container; 0 means 1, and 1 is written as 0
-	Neighbours int    `json:"neighbours,omitempty" most:"1e6"` // idle containers in addition to those with traffic
+	Processes int `json:"processes,omitempty" most:"1e6"` // clients in each client container; 0 means 1, and 1 is written as 0
+	Setup
+	MTU       int    `json:"mtu,omitempty"`       // of the underlay, in bytes; 0 means 1500
+	Offload   string `json:"offload,omitempty"`   // OffloadOff; empty means the kernel's default
+	Normalize bool   `json:"normalize,omitempty"` // endpoints have an MTU that every network can offer
+}
+
+// Setup has the conditions that a network and its hosts are built with, except for their underlay. The fields are part of
+// the cell, and of the topology that drivers get.
+type Setup struct {
+	Neighbours int    `json:"neighbours,omitempty" most:"1e6"` // idle containers on the clients' hosts, in addition to those with traffic
 	Rules      int    `json:"rules,omitempty" most:"1e6"`      // further firewall rules on each host, none of which matches
-	Services   int    `json:"services,omitempty" most:"1e6"`   // further services of Kubernetes, in networks that have services
-	CNI        string `json:"cni,omitempty"`                   // CNIFlannel; empty means CNIBridge
-	MTU        int    `json:"mtu,omitempty"`                   // of the underlay, in bytes; 0 means 1500
-	Offload    string `json:"offload,omitempty"`               // OffloadOff; empty means the kernel's default
-	Normalize  bool   `json:"normalize,omitempty"`             // endpoints have an MTU that every network can offer
+	Services   int    `json:"services,omitempty" most:"1e6"`   // further services of Kubernetes, which nobody uses, in networks that have services
+	CNI        string `json:"cni,omitempty"`                   // what connects the pods of a private cluster: CNIFlannel; empty means CNIBridge
 }
 
 // Options are the parameters of a workload. Zero means the tool's default.

@@ -1,9 +1,12 @@
 package record
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 )
 
 // Dimension is a property in which cells differ on purpose. Keys of cells, flags,
@@ -12,15 +15,21 @@ import (
 type Dimension struct {
 	Name    string   // of its flag and its column, for example message-size; in suites with _ for -
 	Short   string   // of its flag, for example l
-	Title   string   // for display, for example message size
-	About   string   // short description as an option
-	Example string   // example values of the option, as its flag takes them
+	Title   string   // for display, for example message size; a plural for numbers of things
+	About   string   // short description as an option or a condition
+	Example string   // example values, as its flag takes them
 	Unit    string   // "B", "bit/s", "1/s"; "" for counts, names and switches
 	Usual   int      // the value that zero stands for, for example an MTU of 1500
-	Most    int      // limit of a numeric option, so that a mistyped one does not exhaust memory
-	Values  []string // all values, if they are a few names
+	Least   int      // limit of a numeric condition
+	Most    int      // limit of a numeric option or condition, so that a mistyped one does not exhaust memory
+	Values  []string // all values, if they are a few names; of a condition, the first is what "" stands for
 	Open    bool     // zero can be given explicitly, too: it means no limit, the same as leaving it out
 	Part    Part
+
+	// In is what the networks that take a condition have, and others do not, such as Services; "" means that all take it.
+	In string
+	// Each is how long building a network that takes the condition takes longer for each of its number.
+	Each time.Duration
 
 	takes []string          // workloads that take it; nil means all
 	key   string            // of its part of a key, if different from its name, or inHead
@@ -35,12 +44,23 @@ const (
 	Path      Part = iota // what is connected: network, hosts, family, counts
 	Traffic               // the tool, the workload and its placement
 	Option                // of a workload
+	Link                  // the underlay between hosts
 	Condition             // of the network's surroundings
 	Beside                // what the cell is compared with
 )
 
+// What only some networks have, and conditions need.
+const (
+	Services = "services" // of Kubernetes, at which servers are reached; there can be further ones
+	Pods     = "pods"     // of a cluster, which are the containers
+)
+
 // MaxMessage is the largest size of a message, a request or a response, in bytes.
 const MaxMessage = 64 << 20
+
+// MaxContainers is how many containers one host can have together with the idle ones: the 4096 addresses of its IPv4
+// subnet and of a spare one, except the network's, the gateway's, the broadcast address and one that stays free.
+const MaxContainers = 2 * 4092
 
 // inHead marks dimensions that Cell.Key writes without a name.
 const inHead = "-"
@@ -63,82 +83,51 @@ var dimensions = []Dimension{
 	{Name: "clients", Title: "clients", Part: Path, Usual: 1, key: inHead, field: func(c *Cell) any { return &c.Clients }},
 	{Name: "tool", Title: "tool", Part: Traffic, key: inHead, field: func(c *Cell) any { return &c.Tool }},
 	{Name: "workload", Title: "workload", Part: Traffic, key: inHead, field: func(c *Cell) any { return &c.Workload }},
-	{
-		Name: "streams", Short: "P", Title: "streams of each client", Part: Option, Usual: 1, Most: 10_000,
-		About: "connections of each client", Example: "1,4,16",
-		key: "P", field: func(c *Cell) any { return &c.Options.Streams },
-	},
-	{
-		Name: "message-size", Short: "l", Title: "message size", Unit: "B", Part: Option, Most: MaxMessage, takes: streaming,
-		About: "bytes of a write or read of a stream", Example: "1K,128K",
-		key: "l", field: func(c *Cell) any { return &c.Options.MessageSize },
-	},
-	{
-		Name: "window", Short: "w", Title: "socket buffers", Unit: "B", Part: Option, Most: 1 << 30, takes: ofOurs,
-		About: "socket buffers in bytes", Example: "256K",
-		key: "w", field: func(c *Cell) any { return &c.Options.Window },
-	},
-	{
-		Name: "request-size", Title: "request size", Unit: "B", Part: Option, Most: MaxMessage, takes: asking,
-		About: "bytes of a request of tcp_rr and the like",
-		key:   "req", field: func(c *Cell) any { return &c.Options.RequestSize },
-	},
-	{
-		Name: "response-size", Title: "response size", Unit: "B", Part: Option, Most: MaxMessage, takes: append(slices.Clone(asking), HTTP),
-		About: "bytes of a response of tcp_rr and the like",
-		key:   "resp", field: func(c *Cell) any { return &c.Options.ResponseSize },
-	},
-	{
-		Name: "bandwidth", Short: "b", Title: "offered rate of each flow", Unit: "bit/s", Part: Option, Most: 400e9, Open: true, takes: []string{UDPStream, TCPStream},
-		About: "payload that each flow of a stream offers, in bit/s; 0 means no limit", Example: "100M,1G",
-		key: "b", field: func(c *Cell) any { return &c.Options.Bandwidth },
-	},
-	{
-		Name: "rate", Title: "offered transactions of each flow", Unit: "1/s", Part: Option, Most: 10_000_000, takes: []string{PacedRR},
-		About: "transactions per second that each flow of paced_rr offers",
-		field: func(c *Cell) any { return &c.Options.Rate },
-	},
-	{
-		Name: "congestion", Short: "C", Title: "congestion control", Part: Option, takes: overTCP,
-		About: "TCP congestion control", Example: "cubic",
-		key: "C", field: func(c *Cell) any { return &c.Options.Congestion },
-	},
-	{
-		Name: "zero-copy", Short: "Z", Title: "zero copy", Part: Option, takes: inFlows,
-		About: "send with sendfile(2)",
-		key:   "Z", field: func(c *Cell) any { return &c.Options.ZeroCopy },
-	},
-	{
-		Name: "skip-rx-copy", Title: "discarded in the kernel", Part: Option, takes: inFlows,
-		About: "the receiver discards data in the kernel",
-		field: func(c *Cell) any { return &c.Options.SkipRxCopy },
-	},
-	{
-		Name: "reverse", Short: "R", Title: "server sends", Part: Option, takes: []string{TCPStream, UDPStream},
-		About: "the server sends, the client receives",
-		key:   "R", field: func(c *Cell) any { return &c.Options.Reverse },
-	},
-	{
-		Name: "no-keep-alive", Title: "a connection for each request", Part: Option, takes: []string{HTTP},
-		About: "a connection for each request of http",
-		field: func(c *Cell) any { return &c.Options.NoKeepAlive },
-	},
-	{
-		Name: "gso", Title: "datagrams in batches", Part: Option, takes: []string{UDPStream},
-		About: "datagrams of udp_stream go to the kernel in batches",
-		field: func(c *Cell) any { return &c.Options.GSO },
-	},
+	{Name: "streams", Short: "P", Title: "streams of each client", Part: Option, Usual: 1, Most: 10_000,
+		About: "connections of each client", Example: "1,4,16", key: "P", field: func(c *Cell) any { return &c.Options.Streams }},
+	{Name: "message-size", Short: "l", Title: "message size", Unit: "B", Part: Option, Most: MaxMessage, takes: streaming,
+		About: "bytes of a write or read of a stream", Example: "1K,128K", key: "l", field: func(c *Cell) any { return &c.Options.MessageSize }},
+	{Name: "window", Short: "w", Title: "socket buffers", Unit: "B", Part: Option, Most: 1 << 30, takes: ofOurs,
+		About: "socket buffers in bytes", Example: "256K", key: "w", field: func(c *Cell) any { return &c.Options.Window }},
+	{Name: "request-size", Title: "request size", Unit: "B", Part: Option, Most: MaxMessage, takes: asking,
+		About: "bytes of a request of tcp_rr and the like", key: "req", field: func(c *Cell) any { return &c.Options.RequestSize }},
+	{Name: "response-size", Title: "response size", Unit: "B", Part: Option, Most: MaxMessage, takes: append(slices.Clone(asking), HTTP),
+		About: "bytes of a response of tcp_rr and the like", key: "resp", field: func(c *Cell) any { return &c.Options.ResponseSize }},
+	{Name: "bandwidth", Short: "b", Title: "offered rate of each flow", Unit: "bit/s", Part: Option, Most: 400e9, Open: true, takes: []string{UDPStream, TCPStream},
+		About: "payload that each flow of a stream offers, in bit/s; 0 means no limit", Example: "100M,1G", key: "b", field: func(c *Cell) any { return &c.Options.Bandwidth }},
+	{Name: "rate", Title: "offered transactions of each flow", Unit: "1/s", Part: Option, Most: 10_000_000, takes: []string{PacedRR},
+		About: "transactions per second that each flow of paced_rr offers", field: func(c *Cell) any { return &c.Options.Rate }},
+	{Name: "congestion", Short: "C", Title: "congestion control", Part: Option, takes: overTCP,
+		About: "TCP congestion control", Example: "cubic", key: "C", field: func(c *Cell) any { return &c.Options.Congestion }},
+	{Name: "zero-copy", Short: "Z", Title: "zero copy", Part: Option, takes: inFlows,
+		About: "send with sendfile(2)", key: "Z", field: func(c *Cell) any { return &c.Options.ZeroCopy }},
+	{Name: "skip-rx-copy", Title: "discarded in the kernel", Part: Option, takes: inFlows,
+		About: "the receiver discards data in the kernel", field: func(c *Cell) any { return &c.Options.SkipRxCopy }},
+	{Name: "reverse", Short: "R", Title: "server sends", Part: Option, takes: []string{TCPStream, UDPStream},
+		About: "the server sends, the client receives", key: "R", field: func(c *Cell) any { return &c.Options.Reverse }},
+	{Name: "no-keep-alive", Title: "a connection for each request", Part: Option, takes: []string{HTTP},
+		About: "a connection for each request of http", field: func(c *Cell) any { return &c.Options.NoKeepAlive }},
+	{Name: "gso", Title: "datagrams in batches", Part: Option, takes: []string{UDPStream},
+		About: "datagrams of udp_stream go to the kernel in batches", field: func(c *Cell) any { return &c.Options.GSO }},
 	{Name: "placement", Title: "placement", Values: []string{PlacementSame, PlacementDistinct, PlacementFree}, Part: Traffic, key: inHead, field: func(c *Cell) any { return &c.Placement }},
-	{Name: "underlay", Title: "underlay", Part: Condition, field: func(c *Cell) any { return &c.Underlay }},
+	{Name: "underlay", Title: "underlay", Part: Link, field: func(c *Cell) any { return &c.Underlay }},
 	{Name: "processes", Title: "clients in each container", Part: Path, Usual: 1, field: func(c *Cell) any { return &c.Processes }},
-	{Name: "neighbours", Title: "idle neighbours", Part: Condition, field: func(c *Cell) any { return &c.Neighbours }},
-	{Name: "rules", Title: "further firewall rules", Part: Condition, field: func(c *Cell) any { return &c.Rules }},
-	{Name: "services", Title: "further services", Part: Condition, field: func(c *Cell) any { return &c.Services }},
-	{Name: "mtu", Title: "MTU", Unit: "B", Part: Condition, Usual: 1500, field: func(c *Cell) any { return &c.MTU }},
+	{Name: "neighbours", Title: "idle neighbours", Part: Condition, Most: MaxContainers,
+		About: "numbers of idle containers that exist in addition to those that exchange traffic", Example: "0,1000", field: func(c *Cell) any { return &c.Neighbours }},
+	{Name: "rules", Title: "further firewall rules", Part: Condition, Most: 100_000,
+		About: "numbers of extra firewall rules on each host, none of which matches", Example: "0,100,10000", field: func(c *Cell) any { return &c.Rules }},
+	// Building 5,000 services takes a minute; 10,000 were not in force within five.
+	{Name: "services", Title: "further services", Part: Condition, Most: 5000, In: Services, Each: 12 * time.Millisecond,
+		About: "numbers of further services of Kubernetes, none of which is measured, in networks that have services", Example: "0,100,1000", field: func(c *Cell) any { return &c.Services }},
+	{Name: "mtu", Title: "MTU", Unit: "B", Part: Condition, Usual: 1500, Least: 1280, Most: 65535, // hosts have IPv6 addresses, RFC 8200
+		About: "MTUs of the underlay, in bytes", Example: "1500,9000", field: func(c *Cell) any { return &c.MTU }},
 	{Name: "twin", Title: "twin", Part: Beside, field: func(c *Cell) any { return &c.Twin }},
-	{Name: "offload", Title: "offload", Values: []string{"on", OffloadOff}, Part: Condition, field: func(c *Cell) any { return &c.Offload }},
-	{Name: "normalize", Title: "endpoints made alike", Part: Condition, key: "normalize=1", field: func(c *Cell) any { return &c.Normalize }},
-	{Name: "cni", Title: "CNI", Values: []string{CNIBridge, CNIFlannel}, Part: Condition, field: func(c *Cell) any { return &c.CNI }},
+	{Name: "offload", Title: "offload", Values: []string{"on", OffloadOff}, Part: Condition,
+		About: "segmentation, merging and checksums by devices, as the kernel sets them, or all turned off", field: func(c *Cell) any { return &c.Offload }},
+	{Name: "normalize", Title: "endpoints made alike", Part: Condition,
+		About: "give all endpoints the MTU that every network can offer", key: "normalize=1", field: func(c *Cell) any { return &c.Normalize }},
+	{Name: "cni", Title: "CNI", Values: []string{CNIBridge, CNIFlannel}, Part: Condition, In: Pods,
+		About: "what connects the pods of clusters that are started for the run", field: func(c *Cell) any { return &c.CNI }},
 	{Name: "baseline", Title: "baseline", Part: Beside, field: func(c *Cell) any { return &c.Baseline }},
 }
 
@@ -173,18 +162,51 @@ func (d Dimension) Takes(workload string) bool {
 // Takers returns the workloads that it affects; nil means all.
 func (d Dimension) Takers() []string { return slices.Clone(d.takes) }
 
+// TakenBy reports whether a network that has these things takes it.
+func (d Dimension) TakenBy(has []string) bool { return d.In == "" || slices.Contains(has, d.In) }
+
+// Default returns what a cell has that does not set it, as the flag of a condition takes it; "" for none of it.
+func (d Dimension) Default() string {
+	switch {
+	case d.Part != Condition:
+	case len(d.Values) > 0:
+		return d.Values[0]
+	case d.Usual != 0:
+		return strconv.Itoa(d.Usual)
+	}
+	return ""
+}
+
+// WrittenIn returns the unit that flags and suites write its numbers in; "" if they are plain, as those of conditions are.
+func (d Dimension) WrittenIn() string {
+	if d.Part == Condition {
+		return ""
+	}
+	return d.Unit
+}
+
 // IsSet reports whether it differs from the zero value in a cell.
 func (d Dimension) IsSet(c Cell) bool { return !reflect.ValueOf(d.field(&c)).Elem().IsZero() }
 
 // Clear sets it to the zero value.
 func (d Dimension) Clear(c *Cell) { reflect.ValueOf(d.field(c)).Elem().SetZero() }
 
+// Set sets it to an int, a string or a bool, which its field has. Cells have the default as zero.
+func (d Dimension) Set(c *Cell, value any) {
+	if fmt.Sprint(value) == d.Default() {
+		d.Clear(c)
+		return
+	}
+	reflect.ValueOf(d.field(c)).Elem().Set(reflect.ValueOf(value))
+}
+
+// Value returns what its field has in a cell.
+func (d Dimension) Value(c Cell) any { return reflect.ValueOf(d.field(&c)).Elem().Interface() }
+
 // Raw returns its number as stored in a cell; ok is false if it is not a number.
 func (d Dimension) Raw(c Cell) (n int, ok bool) {
-	if v, ok := d.field(&c).(*int); ok {
-		return *v, true
-	}
-	return 0, false
+	n, ok = d.Value(c).(int)
+	return n, ok
 }
 
 // Number returns its number in a cell, with zero replaced by what it stands for.
@@ -198,7 +220,7 @@ func (d Dimension) Number(c Cell) (n int, ok bool) {
 
 // Switch reports whether it is only set or not set, without a value.
 func (d Dimension) Switch() bool {
-	_, ok := d.field(&Cell{}).(*bool)
+	_, ok := d.Value(Cell{}).(bool)
 	return ok
 }
 
@@ -207,25 +229,29 @@ func (d Dimension) Text(c Cell) string {
 	if n, ok := d.Number(c); ok {
 		return strconv.Itoa(n)
 	}
-	switch v := d.field(&c).(type) {
-	case *string:
-		return *v
-	case *bool:
-		return strconv.FormatBool(*v)
-	}
-	return ""
+	return fmt.Sprint(d.Value(c))
 }
 
 // Phrase puts into words what a cell sets it to, such as "30 further firewall rules" or "MTU 9000".
 func (d Dimension) Phrase(c Cell) string {
-	_, number := d.Raw(c)
+	n, things, counted := d.Counted(c)
 	switch {
 	case d.Switch():
 		return d.Title
-	case number && d.Unit == "" && d.Usual == 0:
-		return d.Text(c) + " " + d.Title
+	case counted:
+		return strconv.Itoa(n) + " " + things
 	}
 	return d.Title + " " + d.Text(c)
+}
+
+// Counted returns its number in a cell, and what that is a number of, in the singular or the plural; ok is false if it is
+// none of things.
+func (d Dimension) Counted(c Cell) (n int, things string, ok bool) {
+	n, ok = d.Raw(c)
+	if things = d.Title; n == 1 {
+		things = strings.TrimSuffix(things, "s")
+	}
+	return n, things, ok && d.Unit == "" && d.Usual == 0
 }
 
 // inKey returns its part of a cell's key, for a cell that sets it.

@@ -22,8 +22,8 @@ func TestEveryFieldIsADimension(t *testing.T) {
 		if found, ok := record.DimensionOf(d.Name); !ok || found.Name != d.Name || found.Title == "" {
 			t.Errorf("%s is found as %+v", d.Name, found)
 		}
-		if _, number := d.Raw(c); d.Part == record.Option && (d.About == "" || number && d.Most == 0) {
-			t.Errorf("%s is an option without words, or without a limit", d.Name)
+		if _, number := d.Raw(c); (d.Part == record.Option || d.Part == record.Condition) && (d.About == "" || number && d.Most == 0) {
+			t.Errorf("%s is an option or a condition without words, or without a limit", d.Name)
 		}
 	}
 	each(reflect.ValueOf(&c).Elem(), "Cell", func(name string, v reflect.Value) {
@@ -45,8 +45,24 @@ func TestDimensionsOfACell(t *testing.T) {
 		if d.IsSet(cleared) || cleared == full {
 			t.Errorf("%s was not cleared", d.Name)
 		}
+		if d.Set(&cleared, d.Value(full)); cleared != full {
+			t.Errorf("%s was not set", d.Name)
+		}
 		if n, ok := d.Number(record.Cell{}); n != d.Usual || ok == (d.Switch() || reflect.ValueOf(d.Field(&full)).Elem().Kind() == reflect.String) {
 			t.Errorf("%s is %d, %v in no cell", d.Name, n, ok)
+		}
+	}
+}
+
+// TestDefaultsOfConditions checks that a cell in which a condition was set to its default equals one that does not set it.
+func TestDefaultsOfConditions(t *testing.T) {
+	for name, value := range map[string]any{
+		"neighbours": 0, "rules": 0, "services": 0, "mtu": 1500, "offload": "on", "normalize": false, "cni": record.CNIBridge,
+	} {
+		d, _ := record.DimensionOf(name)
+		c := filled[record.Cell](t, 1)
+		if d.Set(&c, value); d.IsSet(c) {
+			t.Errorf("%s is %v", name, d.Value(c))
 		}
 	}
 }
@@ -59,7 +75,8 @@ func TestKeyStays(t *testing.T) {
 			Streams: 4, MessageSize: 1024, Window: 4096, Congestion: "cubic", ZeroCopy: true, SkipRxCopy: true, RequestSize: 1, ResponseSize: 2,
 			Bandwidth: 3, Rate: 5, Reverse: true, NoKeepAlive: true, GSO: true,
 		},
-		Underlay: "m4/x", Twin: 1, Baseline: "veth", Processes: 3, Neighbours: 6, Rules: 7, Services: 8, MTU: 9000, Offload: "off", Normalize: true, CNI: "flannel",
+		Underlay: "m4/x", Twin: 1, Baseline: "veth", Processes: 3, MTU: 9000, Offload: "off", Normalize: true,
+		Setup: record.Setup{Neighbours: 6, Rules: 7, Services: 8, CNI: "flannel"},
 	}
 	const want = "docker:bridge/hosts=2/ipv6/2x8/iperf3:tcp_stream/P=4/l=1024/w=4096/req=1/resp=2/b=3/rate=5/C=cubic/Z/skip-rx-copy/R/no-keep-alive/gso" +
 		"/free/underlay=m4%2Fx/processes=3/neighbours=6/rules=7/services=8/mtu=9000/twin=1/offload=off/normalize=1/cni=flannel/baseline=veth"
@@ -98,9 +115,12 @@ func TestTakes(t *testing.T) {
 }
 
 func TestPhrases(t *testing.T) {
-	c := record.Cell{Rules: 30, MTU: 9000, Offload: record.OffloadOff, Normalize: true, Processes: 2, Options: record.Options{ZeroCopy: true, MessageSize: 64}}
+	c := record.Cell{
+		Setup: record.Setup{Rules: 30, Services: 1}, MTU: 9000, Offload: record.OffloadOff, Normalize: true, Processes: 2,
+		Options: record.Options{ZeroCopy: true, MessageSize: 64},
+	}
 	want := map[string]string{
-		"rules": "30 further firewall rules", "mtu": "MTU 9000", "offload": "offload off", "normalize": "endpoints made alike",
+		"rules": "30 further firewall rules", "services": "1 further service", "mtu": "MTU 9000", "offload": "offload off", "normalize": "endpoints made alike",
 		"processes": "clients in each container 2", "zero-copy": "zero copy", "message-size": "message size 64",
 	}
 	for _, d := range record.Dimensions() {

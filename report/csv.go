@@ -8,14 +8,23 @@ import (
 	"strings"
 
 	"nettoll/analysis"
+	"nettoll/record"
 )
 
-var csvHeader = []string{
+// csvHeader has the conditions that are not in its fixed part at the end, where columns are added.
+var csvHeader = withConditions([]string{
 	"network", "hosts", "family", "workload", "placement", "metric", "unit", "n", "estimate", "low", "high", "median",
 	"ratio", "ratio_low", "ratio_high", "difference", "difference_low", "difference_high",
 	"p", "outcome", "effect", "adjusted_p", "verdict", "status", "reason",
 	"tool", "servers", "clients", "options", "underlay", "twin", "remedy",
-	"processes", "neighbours", "rules", "mtu", "offload", "normalize", "baseline", "hosts_are", "services", "cni",
+	"processes", "neighbours", "rules", "mtu", "offload", "normalize", "baseline", "hosts_are",
+})
+
+func withConditions(header []string) []string {
+	for _, d := range record.Dimensions(record.Condition) {
+		header = record.AddNew(header, d.Name)
+	}
+	return header
 }
 
 // writeCSV writes one line for every network and metric, in base units, and

@@ -115,17 +115,14 @@ type jsonPerPrice struct {
 }
 
 type jsonSettling struct {
-	Network    string `json:"network"`
-	Hosts      int    `json:"hosts"`
-	Servers    int    `json:"servers"`
-	Clients    int    `json:"clients"`
-	Processes  int    `json:"processes,omitempty"`
-	Neighbours int    `json:"neighbours,omitempty"`
-	Rules      int    `json:"rules,omitempty"`
-	Services   int    `json:"services,omitempty"`
-	CNI        string `json:"cni,omitempty"`
-	MTU        int    `json:"mtu,omitempty"`
-	Underlay   string `json:"underlay,omitempty"`
+	Network   string `json:"network"`
+	Hosts     int    `json:"hosts"`
+	Servers   int    `json:"servers"`
+	Clients   int    `json:"clients"`
+	Processes int    `json:"processes,omitempty"`
+	record.Setup
+	MTU      int    `json:"mtu,omitempty"`
+	Underlay string `json:"underlay,omitempty"`
 	analysis.Settling
 }
 
@@ -158,7 +155,7 @@ func writeJSON(w io.Writer, res analysis.Result, _ Options) error {
 	}
 	for _, s := range res.Settlings {
 		c := s.Cell
-		r.Settlings = append(r.Settlings, jsonSettling{c.Network, c.Hosts, c.Servers, c.Clients, c.Processes, c.Neighbours, c.Rules, c.Services, c.CNI, c.MTU, c.Underlay, s})
+		r.Settlings = append(r.Settlings, jsonSettling{c.Network, c.Hosts, c.Servers, c.Clients, c.Processes, c.Setup, c.MTU, c.Underlay, s})
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -100,15 +100,15 @@ func crowd(c record.Cell) string {
 }
 
 // conditions describes the deliberate deviations from the usual setup, and the chosen baseline: small numbers in words,
-// others by title. The underlay has its place in titles.
+// others by title.
 func conditions(c record.Cell) []string {
 	var parts phrases
-	parts.add(c.Neighbours > 0, countOf(c.Neighbours, "idle neighbour"))
-	parts.add(c.Rules > 0, countOf(c.Rules, "further firewall rule"))
-	parts.add(c.Services > 0, countOf(c.Services, "further service"))
-	inWords := []string{"underlay", "neighbours", "rules", "services"}
 	for _, d := range record.Dimensions(record.Condition) {
-		parts.add(d.IsSet(c) && !slices.Contains(inWords, d.Name), d.Phrase(c))
+		text := d.Phrase(c)
+		if n, things, ok := d.Counted(c); ok {
+			text = number(n) + " " + things
+		}
+		parts.add(d.IsSet(c), text)
 	}
 	parts.add(c.Baseline != "", "compared with "+c.Baseline)
 	return parts
@@ -139,7 +139,7 @@ func described(s analysis.Scenario, c record.Cell) []coordinate {
 
 // everyRun are the dimensions that coordinates leaves out: its callers list them themselves, a twin as part of the
 // network's name.
-var everyRun = []string{"network", "hosts", "family", "servers", "clients", "underlay", "twin"}
+var everyRun = []string{"network", "hosts", "family", "servers", "clients", "twin"}
 
 // traffic describes the traffic of a group.
 func (g group) traffic() string {

@@ -206,7 +206,7 @@ func TestGrade(t *testing.T) {
 func TestNetworksThatTookLongToFallSilent(t *testing.T) {
 	calm := analysis.Settling{Cell: record.Cell{Network: "veth", Hosts: 1, Servers: 1, Clients: 1}, Built: 6, Silent: 6}
 	slow := analysis.Settling{
-		Cell: record.Cell{Network: "docker:bridge", Hosts: 1, Servers: 1, Clients: 1, Neighbours: 1000}, Built: 6, Silent: 6,
+		Cell: record.Cell{Network: "docker:bridge", Hosts: 1, Servers: 1, Clients: 1, Setup: record.Setup{Neighbours: 1000}}, Built: 6, Silent: 6,
 		Wait: analysis.Spread{Median: 3.21, Max: 4.5}, CPU: analysis.Spread{Median: 2.5, Max: 3}, Packets: analysis.Spread{Median: 1_234_567, Max: 2_000_000},
 	}
 	never := slow
@@ -255,7 +255,7 @@ func TestNetworksThatTookLongToFallSilent(t *testing.T) {
 func TestSettlingsAsJSON(t *testing.T) {
 	alike := []string{"family", "offload", "normalize"} // in all settlings
 	var c record.Cell
-	dimensions := record.Dimensions(record.Path, record.Condition)
+	dimensions := record.Dimensions(record.Path, record.Link, record.Condition)
 	for _, d := range dimensions {
 		switch v := d.Field(&c).(type) {
 		case *int:

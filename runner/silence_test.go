@@ -83,7 +83,7 @@ func (s *storm) end() {
 
 // bridged is a cell with a few containers that send nothing.
 var bridged = record.Cell{
-	Network: "bridge", Hosts: 1, Family: 4, Servers: 1, Clients: 1, Neighbours: 30, Tool: "engine",
+	Network: "bridge", Hosts: 1, Family: 4, Servers: 1, Clients: 1, Setup: record.Setup{Neighbours: 30}, Tool: "engine",
 	Workload: record.TCPRR, Placement: record.PlacementFree,
 }
 

@@ -19,18 +19,21 @@ import (
 
 // buildTime bounds the building of one network. closeTime bounds taking it down, which continues
 // after an interrupt. Both are extended by containerTime for each container, since an engine on a
-// busy machine takes a second to start one, and by serviceTime for each further service of
-// Kubernetes.
+// busy machine takes a second to start one, and by twice what conditions take.
 const (
 	buildTime     = 60 * time.Second
 	closeTime     = 30 * time.Second
 	containerTime = 2 * time.Second
-	serviceTime   = 25 * time.Millisecond
 )
 
-// within returns a time limit, extended for the containers of a network.
+// within returns a time limit, extended for the containers and the conditions of a network.
 func (r *Runner) within(bound time.Duration, t network.Topology) time.Duration {
-	return r.patience(bound + time.Duration(t.Servers+t.Clients+t.Neighbours)*containerTime + time.Duration(t.Services)*serviceTime)
+	bound += time.Duration(t.Servers+t.Clients+t.Neighbours) * containerTime
+	for _, d := range record.Dimensions(record.Condition) {
+		n, _ := d.Raw(record.Cell{Setup: t.Setup})
+		bound += 2 * time.Duration(n) * d.Each
+	}
+	return r.patience(bound)
 }
 
 // patience returns a time limit that is adequate for ordinary machines, extended on emulated ones.
@@ -228,7 +231,7 @@ func (r *Runner) build(ctx context.Context, v plan.Visit) (n *network.Network, t
 	}
 	topo = network.Topology{
 		Hosts: v.Hosts, Servers: v.Servers, Clients: v.Clients,
-		Processes: v.Processes, Neighbours: v.Neighbours, Rules: v.Rules, Services: v.Services, CNI: v.CNI,
+		Processes: v.Processes, Setup: v.Setup,
 		Underlay: platform.Underlay{Rate: shape.Rate, Delay: shape.Delay, MTU: v.MTU},
 	}
 	limit := r.within(buildTime, topo)

@@ -170,10 +170,7 @@ func short(e plan.Forecast, set record.Settings) string {
 func planRows(w *tabwriter.Writer, cells []record.Cell) {
 	fmt.Fprintln(w, "network\thosts\tfamily\tservers×clients\tworkload\ttool\tplacement\t")
 	for _, c := range cells {
-		var last []string
-		if s := surroundings(c); s != "" {
-			last = append(last, s)
-		}
+		last := given(c, func(d record.Dimension) string { return d.Name }, record.Link, record.Condition)
 		if c.IsNative() {
 			last = append(last, baselineText(c))
 		}
@@ -196,7 +193,7 @@ func planGroups(w *tabwriter.Writer, cells []record.Cell) {
 		{"traffic", func(c record.Cell) string { return workloadText(c) + " by " + c.Tool }},
 		{"placements", func(c record.Cell) string { return c.Placement }},
 	}
-	for _, d := range record.Dimensions(record.Condition) {
+	for _, d := range record.Dimensions(record.Link, record.Condition) {
 		axes = append(axes, planAxis{d.Name, func(c record.Cell) string {
 			if !d.IsSet(c) {
 				return unchanged
@@ -260,30 +257,19 @@ func topologyText(c record.Cell) string {
 
 // workloadText writes the workload with its options as flags.
 func workloadText(c record.Cell) string {
-	text := c.Workload
-	for _, d := range record.Dimensions(record.Option) {
-		if !d.IsSet(c) {
-			continue
-		}
-		text += " " + d.Flag()
-		if !d.Switch() {
-			text += " " + d.Text(c)
-		}
-	}
-	return text
+	return strings.Join(append([]string{c.Workload}, given(c, record.Dimension.Flag, record.Option)...), " ")
 }
 
-// surroundings lists the conditions that are set.
-func surroundings(c record.Cell) string {
-	var parts []string
-	for _, d := range record.Dimensions(record.Condition) {
+// given lists the dimensions of some parts of a cell that are set, each under what name calls it, and with its value.
+func given(c record.Cell, name func(record.Dimension) string, parts ...record.Part) (all []string) {
+	for _, d := range record.Dimensions(parts...) {
 		switch {
 		case !d.IsSet(c):
 		case d.Switch():
-			parts = append(parts, d.Name)
+			all = append(all, name(d))
 		default:
-			parts = append(parts, d.Name+" "+d.Text(c))
+			all = append(all, name(d)+" "+d.Text(c))
 		}
 	}
-	return strings.Join(parts, ", ")
+	return all
 }

@@ -56,7 +56,7 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&s.Tools, "tools", nil, "generators of traffic, also --tool; all is every one that can (default engine)")
 	fl.BoolVar(&s.EqualLoad, "equal-load", false, "measure at equal load too, 1 Gbit/s and 10,000 transactions per second, so that the CPU time of networks can be compared")
 	fl.StringSliceVar(&s.Placements, "placement", nil, "where client and server run: same, distinct or free CPUs (default distinct)")
-	addOptions(fl)
+	addDimensions(fl, record.Option)
 	grouped(fl, "Traffic")
 
 	fl.IntSliceVar(&s.Servers, "servers", nil, "numbers of server containers, such as 1,2,4")
@@ -64,13 +64,7 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.IntSliceVar(&s.Processes, "processes", nil, "numbers of client processes in each client container")
 	fl.StringSliceVar(&f.topologies, "topology", nil, "SERVERSxCLIENTS[xPROCESSES], such as 1x8,8x8,1x4x16, instead of the three flags above")
 	fl.StringArrayVar(&f.underlays, "underlay", nil, "shapes of the link between hosts, such as rate=1G,delay=1ms, or instances, such as m4.10xlarge")
-	fl.IntSliceVar(&s.MTU, "mtu", nil, "MTUs of the underlay, such as 1500,9000")
-	fl.StringSliceVar(&s.Offload, "offload", nil, "offloads of devices: on, off or both")
-	fl.BoolVar(&s.Normalize, "normalize", false, "give all endpoints the MTU that every network can offer")
-	fl.IntSliceVar(&s.Rules, "rules", nil, "numbers of extra firewall rules on each host, such as 0,100,10000")
-	fl.IntSliceVar(&s.Services, "services", nil, "numbers of further services of Kubernetes, such as 0,100,1000, in networks that have services")
-	fl.StringSliceVar(&s.CNI, "cni", nil, "networks of the pods of private clusters: bridge, flannel or both (default bridge)")
-	fl.IntSliceVar(&s.Neighbours, "neighbours", nil, "numbers of additional, idle containers")
+	addDimensions(fl, record.Condition)
 	grouped(fl, "Topology and surroundings")
 
 	fl.VarP((*length)(&s.Duration), "duration", "t", fmt.Sprintf("measured window of one trial, in seconds or with a unit (default %s)", d.Duration))
@@ -300,8 +294,6 @@ func (f *runFlags) override(s *plan.Suite, named bool) error {
 		s.Servers, s.Clients, s.Processes = nil, nil, nil
 	}
 	for name, read := range map[string]func() error{
-		"offload":      func() error { return notEmpty(f.asked.Offload) },
-		"cni":          func() error { return notEmpty(f.asked.CNI) },
 		"topology":     func() (err error) { f.asked.Topologies, err = parseAll(f.topologies, plan.ParseTopology); return err },
 		"underlay":     func() (err error) { f.asked.Underlay, err = parseShapes(f.underlays); return err },
 		"precision":    func() error { return f.asked.Precision.Set(f.precision) },
@@ -338,7 +330,7 @@ func (f *runFlags) override(s *plan.Suite, named bool) error {
 	if given("tools") && !given("workloads") {
 		s.LeaveUndriven()
 	}
-	return f.overrideWorkloads(s)
+	return f.overrideDimensions(s)
 }
 
 // overridePlatform moves the suite to another platform. Networks that arguments name must exist there; networks
@@ -363,17 +355,9 @@ func (f *runFlags) overridePlatform(s *plan.Suite, named bool) error {
 	return nil
 }
 
-// notEmpty refuses a list flag whose value is empty.
-func notEmpty(texts []string) error {
-	if len(texts) == 0 {
-		return errors.New("no value is given")
-	}
-	return nil
-}
-
 func parseAll[T any](texts []string, parse func(string) (T, error)) (all []T, err error) {
-	if err := notEmpty(texts); err != nil {
-		return nil, err
+	if len(texts) == 0 {
+		return nil, errors.New("no value is given")
 	}
 	for _, text := range texts {
 		v, err := parse(text)
@@ -403,17 +387,23 @@ func (f *runFlags) chooseWorkloads(s *plan.Suite) {
 	s.SetWorkloads(chosen)
 }
 
-// addOptions adds the options of workloads, each under the name of its dimension. A list of values multiplies the
-// workloads that take the option.
-func addOptions(fl *pflag.FlagSet) {
-	for _, d := range record.Dimensions(record.Option) {
+// addDimensions adds the options of workloads, or the conditions, each under the name of its dimension. A list of values
+// multiplies the workloads that take the option.
+func addDimensions(fl *pflag.FlagSet, part record.Part) {
+	for _, d := range record.Dimensions(part) {
 		if d.Switch() {
 			fl.BoolP(d.Name, d.Short, false, d.About)
 			continue
 		}
 		about := d.About
+		if len(d.Values) > 0 {
+			about += ": " + strings.Join(d.Values, ", ")
+		}
 		if d.Example != "" {
 			about += ", such as " + d.Example
+		}
+		if usual := d.Default(); usual != "" {
+			about += " (default " + usual + ")"
 		}
 		fl.StringSliceP(d.Name, d.Short, nil, about)
 		flag := fl.Lookup(d.Name)
@@ -429,9 +419,9 @@ type listOf struct {
 
 func (l listOf) Type() string {
 	switch _, number := l.d.Raw(record.Cell{}); {
-	case l.d.Unit == "B":
+	case l.d.WrittenIn() == "B":
 		return "sizes"
-	case l.d.Unit == "bit/s":
+	case l.d.WrittenIn() == "bit/s":
 		return "rates"
 	case number:
 		return "ints"
@@ -439,15 +429,19 @@ func (l listOf) Type() string {
 	return "names"
 }
 
-// overrideWorkloads sets the options of the workloads that take them.
-func (f *runFlags) overrideWorkloads(s *plan.Suite) error {
-	for _, d := range record.Dimensions(record.Option) {
+// overrideDimensions sets the conditions, and the options of the workloads that take them.
+func (f *runFlags) overrideDimensions(s *plan.Suite) error {
+	for _, d := range record.Dimensions(record.Option, record.Condition) {
 		if !f.given(d.Name) {
 			continue
 		}
-		texts, err := f.texts(d)
+		values, err := f.values(d)
 		if err != nil {
 			return err
+		}
+		if d.Part == record.Condition {
+			s.SetCondition(d, values)
+			continue
 		}
 		var changed []plan.Workload
 		used := false
@@ -457,9 +451,9 @@ func (f *runFlags) overrideWorkloads(s *plan.Suite) error {
 				continue
 			}
 			used = true
-			for _, text := range texts {
+			for _, value := range values {
 				with := w
-				_ = with.Put(d, text) // cannot fail: it was parsed before
+				with.Put(d, value)
 				changed = append(changed, with)
 			}
 		}
@@ -473,8 +467,8 @@ func (f *runFlags) overrideWorkloads(s *plan.Suite) error {
 	return nil
 }
 
-// texts returns the values given to an option's flag, after checking that they can be parsed.
-func (f *runFlags) texts(d record.Dimension) ([]string, error) {
+// values returns the values given to the flag of an option or a condition.
+func (f *runFlags) values(d record.Dimension) (all []any, err error) {
 	v := f.flags.Lookup(d.Name).Value
 	texts := []string{v.String()} // of a switch
 	if list, ok := v.(listOf); ok {
@@ -484,15 +478,16 @@ func (f *runFlags) texts(d record.Dimension) ([]string, error) {
 		return nil, usagef("--%s: no value is given", d.Name)
 	}
 	for _, text := range texts {
-		var w plan.Workload
-		if err := w.Put(d, text); err != nil {
+		value, err := plan.Parse(d, text)
+		if err != nil {
 			return nil, usagef("--%s: %w", d.Name, err)
 		}
-		if n, ok := d.Raw(record.Cell{Options: w.Options}); ok && n < 1 && !d.Open {
+		if n, ok := value.(int); ok && n < 1 && d.Part == record.Option && !d.Open {
 			return nil, usagef("--%s %s: at least 1%s is needed", d.Name, text, map[string]string{
 				"B": " byte", "bit/s": " bit/s", "1/s": " per second",
 			}[d.Unit])
 		}
+		all = append(all, value)
 	}
-	return texts, nil
+	return all, nil
 }

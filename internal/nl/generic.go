@@ -47,6 +47,29 @@ func RemoveDatapath(path, name string) error {
 	})
 }
 
+// From linux/ip_vs.h.
+const (
+	virtualServerFamily  = "IPVS"
+	virtualServerVersion = 1
+	virtualServerFlush   = 17 // IPVS_CMD_FLUSH
+)
+
+// RemoveVirtualServers removes all virtual servers of IPVS from the namespace at path.
+func RemoveVirtualServers(path string) error {
+	return netns.Do(path, func() error {
+		family, err := genericFamily(virtualServerFamily)
+		if err == nil {
+			req := nl.NewNetlinkRequest(int(family.ID), unix.NLM_F_ACK)
+			req.AddData(&nl.Genlmsg{Command: virtualServerFlush, Version: virtualServerVersion})
+			_, err = ask(func() ([][]byte, error) { return req.Execute(unix.NETLINK_GENERIC, 0) })
+		}
+		if err != nil {
+			return fmt.Errorf("remove virtual servers: %w", err)
+		}
+		return nil
+	})
+}
+
 // HasFamily returns nil if the kernel has a generic netlink family in the namespace at path, and
 // otherwise an error that says why not. The kernel loads the family's module if it can.
 func HasFamily(path, name string) error {

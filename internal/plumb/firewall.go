@@ -3,12 +3,15 @@ package plumb
 import (
 	"context"
 	"net/netip"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/nl"
 	"nettoll/internal/nl/nft"
+	"nettoll/internal/nsexec"
 	"nettoll/network"
+	"nettoll/platform"
 )
 
 // Firewall begins a table of rules on a host. Enforce puts it into force.
@@ -37,6 +40,28 @@ func (s *Site) ForgetTables(h *Host) error {
 	}
 	s.Made("firewall tables of "+h.Name(), func(context.Context) error { return nl.RemoveFirewallTables(h.NS, before) })
 	return nil
+}
+
+// RemoveSets removes the IP sets of a host whose names have that prefix, by the program ipset. No rule may refer to them any
+// more.
+func RemoveSets(ctx context.Context, h *Host, ipset, prefix string) error {
+	run := func(in string, args ...string) (string, error) {
+		var out strings.Builder
+		err := nsexec.Run(ctx, h, platform.Command{Path: ipset, Args: args, Stdin: strings.NewReader(in), Stdout: &out})
+		return out.String(), err
+	}
+	names, err := run("", "list", "-n")
+	if err != nil {
+		return err
+	}
+	var destroy strings.Builder
+	for name := range strings.FieldsSeq(names) {
+		if strings.HasPrefix(name, prefix) {
+			destroy.WriteString("destroy " + name + "\n")
+		}
+	}
+	_, err = run(destroy.String(), "restore")
+	return err
 }
 
 // DockerRules are the rules of Docker Engine for a bridge network: the same chains at the same hooks

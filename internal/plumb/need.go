@@ -45,6 +45,7 @@ var (
 	ESP             = Need{feature: "encryption by IPsec", option: "CONFIG_XFRM_USER, CONFIG_INET_ESP and CONFIG_CRYPTO_GCM", module: "-a xfrm_user esp4 gcm", try: tryESP}
 	TUN             = Need{feature: "TUN devices", option: "CONFIG_TUN", module: "tun", try: tryTUN}
 	Dummy           = linkNeed("dummy devices", "CONFIG_DUMMY", "dummy", func(a netlink.LinkAttrs) netlink.Link { return &netlink.Dummy{LinkAttrs: a} })
+	IPVS            = Need{feature: "IP Virtual Server", option: "CONFIG_IP_VS, CONFIG_IP_VS_IPV6, CONFIG_IP_VS_NFCT and CONFIG_IP_VS_RR", module: "-a ip_vs ip_vs_rr", try: tryIPVS}
 	Datapath        = Need{feature: "Open vSwitch's kernel datapath", option: "CONFIG_OPENVSWITCH", module: "openvswitch", try: tryDatapath}
 )
 
@@ -148,5 +149,7 @@ func tryBridgeNetfilter(ns string) error {
 	_, err := netns.Sysctl(ns, "net/bridge/bridge-nf-call-iptables")
 	return err
 }
+
+func tryIPVS(ns string) error { return nl.HasFamily(ns, "IPVS") }
 
 func tryDatapath(ns string) error { return nl.HasFamily(ns, "ovs_datapath") }

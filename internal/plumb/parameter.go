@@ -9,7 +9,7 @@ import (
 	"nettoll/platform"
 )
 
-// parameters are the kernel parameters that networks set on hosts.
+// parameters are the kernel parameters that networks, or their programs, set on hosts.
 var parameters = []string{
 	"net/ipv4/ip_forward",
 	"net/ipv6/conf/all/forwarding",
@@ -17,6 +17,9 @@ var parameters = []string{
 	"net/ipv4/conf/all/send_redirects", // set for WireGuard devices
 	"net/bridge/bridge-nf-call-iptables",
 	"net/bridge/bridge-nf-call-ip6tables",
+	"net/ipv4/vs/conntrack", // these are set by kube-proxy in its mode ipvs
+	"net/ipv4/vs/expire_nodest_conn",
+	"net/ipv4/vs/expire_quiescent_template",
 }
 
 // keepParameters pushes the restoring of the present kernel parameters of a host that stays: a network

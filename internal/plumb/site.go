@@ -101,7 +101,7 @@ func Begin(ctx context.Context, topo network.Topology, p platform.Platform) (*Si
 
 // BeginHosts gets hosts from the platform, without containers.
 func BeginHosts(ctx context.Context, topo network.Topology, p platform.Platform) (*Site, error) {
-	hosts, err := p.Hosts(ctx, platform.HostRequest{Count: topo.Hosts, Underlay: topo.Underlay, Rules: topo.Rules})
+	hosts, err := p.Hosts(ctx, topo.HostRequest())
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,14 @@ type translation struct {
 
 // CountTranslations makes the rules on all hosts, in a table of the given name. They are in a chain of NAT, which sees
 // only the first packet of each connection, here after its translation: so counting costs the payload nothing.
-func (s *Site) CountTranslations(table string) (Translations, error) {
+//
+// Unmarked says that conntrack does not note that the destination was translated, as with IPVS. The rules then count all
+// new connections that leave for the server's own address, at which nobody dials it.
+func (s *Site) CountTranslations(table string, unmarked bool) (Translations, error) {
+	var translated nft.Part
+	if !unmarked {
+		translated = nft.Translated()
+	}
 	all := Translations{}
 	for _, h := range s.Hosts {
 		fw, err := s.Firewall(h, table)
@@ -28,7 +35,7 @@ func (s *Site) CountTranslations(table string) (Translations, error) {
 		chain := fw.BaseChain("translated", nft.BeforePostroutingNAT, false)
 		for _, server := range s.Servers {
 			for _, f := range []network.Family{network.IPv4, network.IPv6} {
-				all[translation{h, server, f}] = chain.Rule(nft.Translated(), nft.To(Single(server.Addr(f))), nft.Return())
+				all[translation{h, server, f}] = chain.Rule(translated, nft.To(Single(server.Addr(f))), nft.Return())
 			}
 		}
 		if err := s.Enforce(fw); err != nil {

@@ -13,9 +13,7 @@ import (
 	"nettoll/internal/daemon"
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
-	"nettoll/internal/nsexec"
 	"nettoll/internal/plumb"
-	"nettoll/platform"
 )
 
 // patience is how long felix may take to be ready: it reads all of etcd and writes hundreds of rules.
@@ -136,7 +134,7 @@ func (n *build) routed(h *plumb.Host) error {
 // tidy pushes the removal of what felix and BIRD leave on a host.
 func (n *build) tidy(h *plumb.Host) error {
 	s := n.Site
-	s.Made("IP sets of felix", func(ctx context.Context) error { return n.removeSets(ctx, h) })
+	s.Made("IP sets of felix", func(ctx context.Context) error { return plumb.RemoveSets(ctx, h, n.Programs["ipset"], "cali") })
 	if err := s.ForgetTables(h); err != nil {
 		return err
 	}
@@ -152,28 +150,6 @@ func (n *build) tidy(h *plumb.Host) error {
 		}
 	}
 	return nil
-}
-
-// removeSets removes felix's IP sets, which no rule refers to any more.
-func (n *build) removeSets(ctx context.Context, h *plumb.Host) error {
-	run := func(in string, args ...string) (string, error) {
-		var out strings.Builder
-		cmd := platform.Command{Path: n.Programs["ipset"], Args: args, Stdin: strings.NewReader(in), Stdout: &out}
-		err := nsexec.Run(ctx, h, cmd)
-		return out.String(), err
-	}
-	names, err := run("", "list", "-n")
-	if err != nil {
-		return err
-	}
-	var destroy strings.Builder
-	for name := range strings.FieldsSeq(names) {
-		if strings.HasPrefix(name, "cali") {
-			destroy.WriteString("destroy " + name + "\n")
-		}
-	}
-	_, err = run(destroy.String(), "restore")
-	return err
 }
 
 // prepareTunnel makes the tunnel's device if the kernel has not made it in this namespace

@@ -104,7 +104,7 @@ func TestBorrowedEngine(t *testing.T) {
 			}
 		})
 		for what, topo := range map[string]network.Topology{
-			"rules": {Hosts: 1, Rules: 1}, "mtu": {Hosts: 1, Underlay: platform.Underlay{MTU: 9000}}, "another host": {Hosts: 2},
+			"rules": {Hosts: 1, Setup: record.Setup{Rules: 1}}, "mtu": {Hosts: 1, Underlay: platform.Underlay{MTU: 9000}}, "another host": {Hosts: 2},
 		} {
 			topo.Servers, topo.Clients = 1, 1
 			t.Run(what, func(t *testing.T) { refused(t, p, byName(t, "bridge"), topo) })

@@ -129,7 +129,7 @@ func (v variant) hostsOn(ctx context.Context, p platform.Platform, req platform.
 }
 
 func (v variant) build(ctx context.Context, topo network.Topology, p platform.Platform) (*network.Network, error) {
-	hosts, err := v.engines(ctx, p, platform.HostRequest{Count: topo.Hosts, Underlay: topo.Underlay, Rules: topo.Rules})
+	hosts, err := v.engines(ctx, p, topo.HostRequest())
 	if err != nil {
 		return nil, err
 	}

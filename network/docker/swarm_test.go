@@ -114,7 +114,7 @@ func cells(t *testing.T, name string, hosts int) (all []record.Cell) {
 	topo := topology(t, hosts)
 	for _, load := range []string{record.TCPStream, record.TCPRR, record.UDPRR} {
 		all = append(all, record.Cell{
-			Network: "swarm:" + name, Hosts: hosts, Family: 4, Servers: topo.Servers, Clients: topo.Clients, Neighbours: topo.Neighbours,
+			Network: "swarm:" + name, Hosts: hosts, Family: 4, Servers: topo.Servers, Clients: topo.Clients, Setup: topo.Setup,
 			Tool: "engine", Workload: load, Placement: record.PlacementFree,
 		})
 	}
@@ -126,7 +126,7 @@ func topology(t *testing.T, hosts int) network.Topology {
 	if networktest.Slow(t) {
 		return network.Topology{Hosts: hosts, Servers: 1, Clients: 1}
 	}
-	return network.Topology{Hosts: hosts, Servers: 2, Clients: 3, Neighbours: 1}
+	return network.Topology{Hosts: hosts, Servers: 2, Clients: 3, Setup: record.Setup{Neighbours: 1}}
 }
 
 // hops returns the names of hops that the payload had to cross or, if absent, must not have

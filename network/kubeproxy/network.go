@@ -20,6 +20,7 @@ import (
 	"nettoll/internal/program"
 	"nettoll/kube"
 	"nettoll/network"
+	"nettoll/record"
 )
 
 // bridge is the bridge of a host's containers.
@@ -27,7 +28,7 @@ const bridge = "cni0" // as CNI's bridge plugin calls it
 
 // All returns the driver of each mode of kube-proxy, in the order of reports.
 func All(paths program.Paths) (drivers []network.Driver) {
-	for _, m := range []kube.ProxyMode{kube.IPTables, kube.NFTables} {
+	for _, m := range []kube.ProxyMode{kube.IPTables, kube.NFTables, kube.IPVS} {
 		drivers = append(drivers, driver(m, paths))
 	}
 	return drivers
@@ -36,11 +37,11 @@ func All(paths program.Paths) (drivers []network.Driver) {
 func driver(m kube.ProxyMode, paths program.Paths) network.Driver {
 	return plumb.Recipe{
 		Info: network.Info{
-			Name: "kube-proxy-" + m.Name, Hosts: []int{1, 2}, Endpoints: plumb.MaxPorts, Services: true,
-			About:   "a service of Kubernetes: kube-proxy's " + m.Name + " rules translate its address to that of a container; a bridge on each host, plain routes between hosts",
+			Name: "kube-proxy-" + m.Name, Hosts: []int{1, 2}, Endpoints: plumb.MaxPorts, Has: []string{record.Services},
+			About:   "a service of Kubernetes: " + m.About + " its address to that of a container; a bridge on each host, plain routes between hosts",
 			Startup: 5 * time.Second, // of etcd, the API server, and kube-proxy
 		},
-		Needs: []plumb.Need{plumb.Veth, plumb.BridgeDevice, plumb.BridgeNetfilter, plumb.NAT},
+		Needs: append([]plumb.Need{plumb.Veth, plumb.BridgeDevice, plumb.BridgeNetfilter, plumb.NAT}, m.Needs...),
 		Programs: append([]daemon.Program{
 			daemon.EtcdProgram, kube.Built(kube.Apiserver), kube.Built(kube.Proxy),
 		}, m.Programs...),
@@ -74,7 +75,7 @@ func (n *build) build(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if n.translated, err = n.CountTranslations("nettoll"); err != nil {
+	if n.translated, err = n.CountTranslations("nettoll", n.mode.VirtualServers); err != nil {
 		return err
 	}
 	dir, err := daemon.State(&n.Stack)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"nettoll/internal/daemon"
+	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/kube"
 )
@@ -12,6 +13,11 @@ import (
 func (n *build) startProxies(ctx context.Context, c *kube.Server) ([]*daemon.Daemon, error) {
 	want := served(n.Network)
 	return n.Start(ctx, func(ctx context.Context, h *plumb.Host) (*daemon.Daemon, error) {
+		if n.mode.VirtualServers {
+			n.Made("IP sets of "+h.Name(), func(ctx context.Context) error { return plumb.RemoveSets(ctx, h, n.Programs["ipset"], "KUBE-") })
+			n.Made("virtual servers of "+h.Name(), func(context.Context) error { return nl.RemoveVirtualServers(h.NS) })
+			n.MadeDevice(h.NS, "kube-ipvs0")
+		}
 		if err := n.ForgetTables(h); err != nil {
 			return nil, err
 		}

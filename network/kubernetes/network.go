@@ -13,6 +13,7 @@ import (
 	"nettoll/kube"
 	"nettoll/network"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // variant is one of the networks of a cluster.
@@ -38,19 +39,19 @@ func All() (all []network.Driver) {
 			About: "pods at their own addresses: CNI's bridge plugin on each node, plain routes between nodes, or flannel's VXLAN (--cni)",
 		}},
 		{connect: service, Info: network.Info{
-			Name: "service", Hosts: []int{1, 2}, Services: true,
+			Name: "service", Hosts: []int{1, 2}, Has: []string{record.Services},
 			About: "the same pods, each server at the address of its service (ClusterIP), which kube-proxy's iptables rules translate on the client's node",
 		}},
 		{connect: hairpin, Info: network.Info{
-			Name: "service-hairpin", Hosts: []int{1}, Services: true,
+			Name: "service-hairpin", Hosts: []int{1}, Has: []string{record.Services},
 			About: "containers of the server's own pod, which dial its service: the payload leaves the pod, is translated by kube-proxy's iptables rules, and returns to it",
 		}},
 		{connect: nodePort, Info: network.Info{
-			Name: "nodeport", Hosts: []int{1, 2}, Services: true,
+			Name: "nodeport", Hosts: []int{1, 2}, Has: []string{record.Services},
 			About: "the same pods, each server at a port of its node by a service (NodePort), which kube-proxy's iptables rules translate there, and where answers return to",
 		}},
 		{connect: loadBalancer, Info: network.Info{
-			Name: "loadbalancer", Hosts: []int{1, 2}, Services: true,
+			Name: "loadbalancer", Hosts: []int{1, 2}, Has: []string{record.Services},
 			About: "the same pods, each server at the address of the load balancer of its service (LoadBalancer): kube-proxy's iptables rules translate it on the client's node, where answers return to, so that pods reach no load balancer",
 		}},
 		{connect: hostPort, pod: kube.PodSpec{HostPorts: kube.Ports{First: firstTried, Last: firstTried}}, Info: network.Info{
@@ -58,7 +59,7 @@ func All() (all []network.Driver) {
 			About: "the same pods, each server at a port of its node that belongs to its pod (hostPort), which the iptables rules of CNI's portmap plugin translate there",
 		}},
 	} {
-		v.Endpoints, v.Pods = maxPods, true
+		v.Endpoints, v.Has = maxPods, append(v.Has, record.Pods)
 		all = append(all, network.Driver{Info: v.Info, Probe: v.probe, Connect: v.build, HostsOn: hostsOn})
 	}
 	return all
@@ -75,7 +76,7 @@ func (v variant) probe(ctx context.Context, p platform.Platform) error {
 	if err != nil {
 		return err
 	}
-	return c.Allows(ctx, kube.Needs{Pod: v.pod, Services: v.Services})
+	return c.Allows(ctx, kube.Needs{Pod: v.pod, Services: slices.Contains(v.Has, record.Services)})
 }
 
 func provider(p platform.Platform) (kube.Provider, error) {
@@ -105,7 +106,9 @@ func (v variant) build(ctx context.Context, topo network.Topology, p platform.Pl
 	if err != nil {
 		return nil, err
 	}
-	hosts, err := c.Clusters(ctx, platform.HostRequest{Count: topo.Hosts, Underlay: topo.Underlay, Rules: topo.Rules, CNI: topo.CNI})
+	req := topo.HostRequest()
+	req.CNI = topo.CNI
+	hosts, err := c.Clusters(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -459,7 +462,7 @@ func (n *build) translate(ctx context.Context, reach func(from, to *plumb.Node, 
 	if err := n.cluster.InForce(ctx); err != nil {
 		return err
 	}
-	if n.translated, err = n.CountTranslations(n.table()); err != nil {
+	if n.translated, err = n.CountTranslations(n.table(), false); err != nil {
 		return err
 	}
 	n.Translated = true

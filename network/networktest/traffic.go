@@ -27,8 +27,14 @@ import (
 	"nettoll/workload/engine"
 )
 
-// manyServices is how many further services a crowded network has.
-const manyServices = 20
+// crowded sets conditions that only some networks take, where this one does and they count something.
+func (s *subject) crowded(c *record.Cell) {
+	for _, d := range record.Dimensions(record.Condition) {
+		if _, _, counted := d.Counted(*c); counted && d.In != "" && d.TakenBy(s.Has) {
+			d.Set(c, 20)
+		}
+	}
+}
 
 // overhead is more than any tunnel takes off the underlay's MTU, in bytes.
 const overhead = 200
@@ -55,9 +61,7 @@ func traffic(t *testing.T, s *subject, hosts int) {
 	}
 	crowd := pair
 	crowd.Servers, crowd.Clients, crowd.Processes, crowd.Neighbours, crowd.Rules, crowd.MTU = 2, 3, 2, 3, 30, mtu
-	if s.Services {
-		crowd.Services = manyServices
-	}
+	s.crowded(&crowd)
 	var cells []record.Cell
 	for _, family := range s.families() {
 		add := func(c record.Cell, loads ...string) {
@@ -107,15 +111,13 @@ func engineTraffic(t *testing.T, s *subject, hosts int) {
 // start a few containers per second and publish a few ports, can build in time.
 func engineCrowd(t *testing.T, s *subject, hosts int) {
 	cell := record.Cell{
-		Network: s.network(), Hosts: hosts, Family: int(s.families()[0]), Servers: 1, Clients: max(1, hosts-1), Neighbours: 1, Rules: 30, MTU: s.largeMTU(),
-		Tool: "engine", Placement: record.PlacementFree,
+		Network: s.network(), Hosts: hosts, Family: int(s.families()[0]), Servers: 1, Clients: max(1, hosts-1), MTU: s.largeMTU(),
+		Tool: "engine", Placement: record.PlacementFree, Setup: record.Setup{Neighbours: 1, Rules: 30},
 	}
 	if hosts == 1 {
 		cell.Processes = 2
 	}
-	if s.Services {
-		cell.Services = manyServices
-	}
+	s.crowded(&cell)
 	var cells []record.Cell
 	for _, cell.Workload = range []string{record.TCPRR, record.UDPRR} {
 		cells = append(cells, cell)

@@ -77,7 +77,7 @@ func begin(ctx context.Context, name string, topo network.Topology, p platform.P
 	if err != nil {
 		return nil, err
 	}
-	hosts, err := on.Machines(ctx, platform.HostRequest{Count: topo.Hosts, Underlay: topo.Underlay, Rules: topo.Rules})
+	hosts, err := on.Machines(ctx, topo.HostRequest())
 	if err != nil {
 		return nil, err
 	}

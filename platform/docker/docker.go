@@ -156,7 +156,7 @@ func (d *Docker) Engines(ctx context.Context, req platform.HostRequest, s engine
 	switch {
 	case s != engine.Settings{}:
 		return nil, &platform.Unsupported{Feature: "changing the engine's settings", Option: "an engine with " + s.String(), Remedy: remedy}
-	case req.Underlay != platform.Underlay{} || req.Rules > 0:
+	case req.Changed():
 		return nil, &platform.Unsupported{Feature: "changing the host of a running engine", Option: "a host that nettoll made", Remedy: remedy}
 	case req.Count > len(d.borrowed):
 		return nil, &platform.Unsupported{

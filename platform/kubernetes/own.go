@@ -13,15 +13,14 @@ func (k *Kubernetes) visit(ctx context.Context, req platform.HostRequest) (*kube
 	switch {
 	case req.Count < 1:
 		return nil, fmt.Errorf("kubernetes: %d hosts: at least 1 is needed", req.Count)
-	case req.Underlay != platform.Underlay{} || req.Rules > 0:
+	case req.CNI != "":
+		return nil, &platform.Unsupported{
+			Feature: "another network of pods in a cluster of your own", Option: "a cluster that nettoll starts", Remedy: "leave --cni out, or add --private-cluster",
+		}
+	case req.Changed():
 		return nil, &platform.Unsupported{
 			Feature: "changing the link between nodes of your own, or their firewall", Option: "nodes that nettoll made",
 			Remedy: "leave --underlay, --mtu and --rules out, or add --private-cluster",
-		}
-	}
-	if req.CNI != "" {
-		return nil, &platform.Unsupported{
-			Feature: "another network of pods in a cluster of your own", Option: "a cluster that nettoll starts", Remedy: "leave --cni out, or add --private-cluster",
 		}
 	}
 	c, err := k.o.Own.Use(ctx, req.Count)

@@ -12,6 +12,7 @@ import (
 	"nettoll/network/kernel"
 	"nettoll/platform"
 	"nettoll/platform/lab"
+	"nettoll/record"
 )
 
 // outside makes one end of a veth pair whose other end is in the namespace at path. there reports whether it still
@@ -82,7 +83,7 @@ func (c *tired) Err() error {
 
 // TestBuildingHearsAnInterrupt interrupts the building of a network at different points.
 func TestBuildingHearsAnInterrupt(t *testing.T) {
-	topo := network.Topology{Hosts: 1, Servers: 1, Clients: 1, Neighbours: 150, Rules: 500}
+	topo := network.Topology{Hosts: 1, Servers: 1, Clients: 1, Setup: record.Setup{Neighbours: 150, Rules: 500}}
 	for _, after := range []int64{0, 5, 150, 400, 600, 650, 700, 750} {
 		ctx := &tired{Context: t.Context()}
 		ctx.left.Store(after)

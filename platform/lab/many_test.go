@@ -15,6 +15,7 @@ import (
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/platform/platformtest"
+	"nettoll/record"
 )
 
 func site(t *testing.T, topo network.Topology) *plumb.Site {
@@ -85,7 +86,7 @@ func packets(t *testing.T, h *plumb.Host) (sum uint64) {
 // containers with traffic have.
 func TestSilentNeighboursAreContainersLikeOthers(t *testing.T) {
 	platformtest.Require(t, "ping", findPing())
-	s, _ := bridged(t, network.Topology{Hosts: 1, Servers: 1, Clients: 1, Neighbours: 400, Rules: 100})
+	s, _ := bridged(t, network.Topology{Hosts: 1, Servers: 1, Clients: 1, Setup: record.Setup{Neighbours: 400, Rules: 100}})
 	for _, k := range rand.Perm(len(s.Neighbours))[:50] {
 		n := s.Neighbours[k]
 		for _, f := range []network.Family{network.IPv4, network.IPv6} {
@@ -129,7 +130,7 @@ func TestMoreContainersThanABridgeHasPorts(t *testing.T) {
 }
 
 func TestNeighboursThatFindNoPortGetABridgeOfTheirOwn(t *testing.T) {
-	s, _ := bridged(t, network.Topology{Hosts: 1, Servers: 1, Clients: 1, Neighbours: plumb.MaxPorts})
+	s, _ := bridged(t, network.Topology{Hosts: 1, Servers: 1, Clients: 1, Setup: record.Setup{Neighbours: plumb.MaxPorts}})
 	platformtest.Exchange(t, s.Clients[0].NS, s.Servers[0].NS, s.Servers[0].Addr4)
 	want := "h1: bridge br0 has as many containers as a broadcast can reach; 125 silent ones are on br0x"
 	if len(s.Notes) != 1 || s.Notes[0] != want {

@@ -117,7 +117,7 @@ func (s *SSH) Machines(ctx context.Context, req platform.HostRequest) (*remote.H
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case req.Underlay != platform.Underlay{} || req.Rules > 0:
+	case req.Changed():
 		return nil, &platform.Unsupported{
 			Feature: "changing the link between machines of your own, or their firewall", Option: "hosts that nettoll made",
 			Remedy: "leave --underlay, --mtu and --rules out, or measure this in the lab",
