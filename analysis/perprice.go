@@ -34,7 +34,7 @@ func perPrices(res Result) []PerPrice {
 	}
 	var out []PerPrice
 	for _, s := range res.Scenarios {
-		instance := price[instanceOf(s.Cell.Underlay)]
+		instance := price[shapeOf(s.Cell.Underlay).Instance]
 		if s.Cell.Underlay == "" {
 			instance = own
 		}

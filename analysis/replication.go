@@ -357,7 +357,7 @@ func stands(c record.Cell, t reference.Table, at reference.Place) bool {
 		c.Servers != at.Servers || c.Clients != at.Clients || max(c.Processes, 1) != max(at.Processes, 1) || c.Options.Reverse {
 		return false
 	}
-	name := instanceOf(c.Underlay)
+	name := shapeOf(c.Underlay).Instance
 	if name == at.Underlay || at.Underlay == "" {
 		return true
 	}
@@ -378,8 +378,9 @@ func distance(c record.Cell, t reference.Table, at reference.Place) int {
 	o.Streams = 0
 	add(16, slices.ContainsFunc(record.Dimensions(record.Condition), func(d record.Dimension) bool { return d.IsSet(c) }))
 	add(8, c.Underlay != "" && at.Underlay == "")
-	add(8, at.Underlay != "" && instanceOf(c.Underlay) != at.Underlay)
-	add(8, at.Underlay != "" && instanceOf(c.Underlay) != at.Underlay && c.Underlay != at.Like)
+	elsewhere := at.Underlay != "" && shapeOf(c.Underlay).Instance != at.Underlay
+	add(8, elsewhere)
+	add(8, elsewhere && c.Underlay != at.Like)
 	add(4, max(c.Options.Streams, 1) != t.Streams)
 	add(2, c.Tool != t.Tool)
 	add(1, c.Tool != t.Tool && c.Tool != referenceTool)
@@ -480,7 +481,7 @@ func (m match) notes(row Row, f Figure, k record.Kind, p reference.Published, t 
 	note(standsIn && all[0] != p.Network, "measured over %s, which stands in for %s and is not %s", c.Network, all[0], p.Network)
 	note(!standsIn && c.Network != all[0], "measured over %s", c.Network)
 	note(max(c.Options.Streams, 1) != t.Streams, "streams of each client: %d, in the source %d", max(c.Options.Streams, 1), t.Streams)
-	note(p.Underlay != "" && instanceOf(c.Underlay) != p.Underlay, "underlay: %s, in the source %s", cmp.Or(c.Underlay, "unshaped"), p.Underlay)
+	note(p.Underlay != "" && shapeOf(c.Underlay).Instance != p.Underlay, "underlay: %s, in the source %s", cmp.Or(c.Underlay, "unshaped"), p.Underlay)
 	note(p.Underlay == "" && c.Underlay != "", "measured over the underlay %s", c.Underlay)
 	switch {
 	case k.Unit != "cpu-s/s":

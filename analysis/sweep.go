@@ -6,8 +6,8 @@ import (
 	"iter"
 	"slices"
 	"strconv"
-	"strings"
 
+	"nettoll/plan"
 	"nettoll/record"
 	"nettoll/reference"
 )
@@ -312,21 +312,18 @@ var amounts = map[string][]struct {
 	"1/s":   {{1e3, "k/s"}, {1, "/s"}},
 }
 
-// instanceOf returns the name of the instance in the label of an
-// underlay: the part before a colon, or all of it if it is not a shape.
-func instanceOf(underlay string) string {
-	name, _, labelled := strings.Cut(underlay, ":")
-	if !labelled && strings.Contains(name, "=") {
-		return ""
-	}
-	return name
+// shapeOf reads the underlay of a cell; a text that is none, in a file that nettoll did not write, is unshaped.
+func shapeOf(underlay string) plan.Underlay {
+	u, _ := plan.ParseUnderlay(underlay)
+	return u
 }
 
 func labelOfUnderlay(underlay string) string {
-	return cmp.Or(instanceOf(underlay), underlay, "unshaped")
+	return cmp.Or(shapeOf(underlay).Instance, underlay, "unshaped")
 }
 
 // placeOfUnderlay orders instances as their sources do, after everything else.
 func placeOfUnderlay(underlay string) int {
-	return 1 + slices.IndexFunc(reference.Instances(), func(i reference.InstanceType) bool { return i.Name == instanceOf(underlay) })
+	name := shapeOf(underlay).Instance
+	return 1 + slices.IndexFunc(reference.Instances(), func(i reference.InstanceType) bool { return i.Name == name })
 }

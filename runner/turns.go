@@ -12,7 +12,6 @@ import (
 	"nettoll/internal/oneline"
 	"nettoll/network"
 	"nettoll/plan"
-	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/workload"
 )
@@ -81,8 +80,8 @@ func (r *Runner) takeTurns(ctx context.Context, c plan.Contest, in []*session, r
 			}
 		}
 		p.proof.among(others)
-		if q, ok := r.Networks[c.Cells[i].Network].Platform.(platform.Quieter); ok {
-			defer q.Quiet()()
+		if quiet := r.Networks[c.Cells[i].Network].Platform.Info().Quiet; quiet != nil {
+			defer quiet()()
 		}
 	}
 	clocks, err := timesOf(ctx, players)

@@ -209,8 +209,10 @@ func (s *session) untold() time.Duration {
 // removes it, the next measurement has less CPU time, and the machine is not idle when it is watched.
 // If waiting takes too long, the effect shows in the measurements.
 func (r *Runner) gone(ctx context.Context, v plan.Visit) {
-	if l, ok := r.Networks[v.Network].Platform.(platform.Lingerer); ok {
-		_ = l.Gone(ctx)
+	if recipe, ok := r.Networks[v.Network]; ok {
+		if gone := recipe.Platform.Info().Gone; gone != nil {
+			_ = gone(ctx)
+		}
 	}
 }
 
@@ -279,7 +281,7 @@ type Recipe struct {
 func (r *Runner) probe(ctx context.Context, name string, recipe Recipe) error {
 	r.probing.Lock()
 	defer r.probing.Unlock()
-	on := recipe.Platform.Name()
+	on := recipe.Platform.Info().Name
 	err, asked := r.usable[on]
 	if !asked {
 		err = recipe.Platform.Probe(ctx)

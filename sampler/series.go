@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/agent"
+	"nettoll/network"
 )
 
 // Series is what an agent reads at times that it is told beforehand. If it were asked at those times instead, the
@@ -110,7 +111,7 @@ func InSeries(all map[string]agent.Handler) agent.Handler {
 const atOnce = 200
 
 // Take has an agent take a series, and returns all readings when the last moment is over.
-func (s Series) Take(ctx context.Context, of Caller) ([]Reading, error) {
+func (s Series) Take(ctx context.Context, of network.Agent) ([]Reading, error) {
 	parts := slices.Collect(slices.Chunk(s.Moments, atOnce))
 	read := make([][]Reading, len(parts))
 	taking, within := errgroup.WithContext(ctx)

@@ -314,7 +314,7 @@ func (a *app) look(ctx context.Context, f runFlags, cells []record.Cell) (h impo
 			return h, err
 		}
 	}
-	on := private(a.paths, a.cni)
+	on := startable(a.paths, a.cni, true, true)
 	if !f.cluster && len(ofClusters(cells)) > 0 {
 		on.kube = kubernetes.New(kubernetes.Options{Own: f.own()})
 	}

@@ -124,7 +124,7 @@ func Handler(needs []Need, build Builder) agent.Handler {
 		}
 		var missing *platform.Unsupported
 		if errors.As(err, &missing) {
-			m := &Missing{Feature: missing.Feature, Option: missing.Option, Remedy: missing.Remedy}
+			m := &Missing{Feature: missing.Feature, Option: missing.Needs(), Remedy: missing.Remedy}
 			if missing.Err != nil {
 				m.Err = missing.Err.Error()
 			}

@@ -29,7 +29,7 @@ func TestPortsThatAreMovedInMidTrial(t *testing.T) {
 		t.Fatal(err)
 	}
 	move := func() {
-		err := nl.With(hosts.Docker()[0].NetNS(), func(n *nl.NS) error {
+		err := nl.With(hosts.Docker[0].NetNS(), func(n *nl.NS) error {
 			all, err := n.Interfaces()
 			if err != nil {
 				return err

@@ -123,7 +123,7 @@ func TestFlannel(t *testing.T) {
 type flannel struct{ *platforms.Kubernetes }
 
 // Clusters implements kube.Provider.
-func (f flannel) Clusters(ctx context.Context, req platform.HostRequest) (kube.Hosts, error) {
+func (f flannel) Clusters(ctx context.Context, req platform.HostRequest) (*kube.Hosts, error) {
 	req.CNI = record.CNIFlannel
 	return f.Kubernetes.Clusters(ctx, req)
 }

@@ -116,10 +116,15 @@ type counting struct {
 	quiet, over int
 }
 
-func (c *counting) Quiet() (end func()) {
-	c.quiet++
-	release := c.SSH.Quiet()
-	return func() { c.over++; release() }
+func (c *counting) Info() platform.Info {
+	info := c.SSH.Info()
+	hold := info.Quiet
+	info.Quiet = func() (end func()) {
+		c.quiet++
+		release := hold()
+		return func() { c.over++; release() }
+	}
+	return info
 }
 
 func conform(t *testing.T, lan *sshtest.LAN, p *counting, d network.Driver, hosts int) {

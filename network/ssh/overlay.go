@@ -82,7 +82,7 @@ func (n *build) place(ctx context.Context, clients int) (err error) {
 			made, err := n.machines[h.Index].Make(ctx, len(which))
 			for _, c := range made {
 				node := &plumb.Node{
-					Endpoint: c, Lists: c, Host: h, Index: len(h.Nodes),
+					Endpoint: c, Devices: devicesIn(*c), Host: h, Index: len(h.Nodes),
 					Addr4: plumb.ContainerAddr(h.Index, len(h.Nodes), false), Addr6: plumb.ContainerAddr(h.Index, len(h.Nodes), true),
 				}
 				h.Nodes, nodes = append(h.Nodes, node), append(nodes, node)
@@ -187,7 +187,7 @@ func (o overlay) build(ctx context.Context, n *build) error {
 			k := at.Host.Index
 			hops := []network.Hop{at.Hop()}
 			if at.Index < len(built[k].Ports) {
-				hops = append(hops, plumb.ListedHop(at.Host.Name(), &routers[k], built[k].Ports[at.Index]))
+				hops = append(hops, devicesIn(routers[k]).Hop(at.Host.Name(), built[k].Ports[at.Index]))
 			}
 			for _, c := range built[k].Counters {
 				if c.Counts(at.Index, peer.Host.Index, f) {
@@ -195,7 +195,7 @@ func (o overlay) build(ctx context.Context, n *build) error {
 				}
 			}
 			for _, device := range built[k].Crossed[peer.Host.Index] {
-				hops = append(hops, plumb.ListedHop(at.Host.Name(), &routers[k], device))
+				hops = append(hops, devicesIn(routers[k]).Hop(at.Host.Name(), device))
 			}
 			return hops
 		}
@@ -235,7 +235,8 @@ func (n *build) publish(built []plumb.Built, routers []remote.Container) {
 		h := n.ClientHost(i)
 		at := built[h.Index].Outside
 		n.Clients = append(n.Clients, &plumb.Node{
-			Endpoint: &routers[h.Index], Lists: &routers[h.Index], Host: h, Index: len(h.Nodes) + i, Device: at.Device, Addr4: at.Addr4, Addr6: at.Addr6,
+			Endpoint: &routers[h.Index], Devices: devicesIn(routers[h.Index]), Host: h, Index: len(h.Nodes) + i,
+			Device: at.Device, Addr4: at.Addr4, Addr6: at.Addr6,
 		})
 	}
 	n.Translated = true
@@ -298,16 +299,16 @@ func (n *build) broken(ctx context.Context, name string, routers []remote.Contai
 // reports of multicast groups, so something between the machines must be dropping it.
 func (o overlay) arrives(ctx context.Context, n *build, built []plumb.Built, routers []remote.Container) error {
 	for i, h := range n.Hosts {
-		of, names := plumb.Lister(&routers[i]), []string(nil)
+		of, names := devicesIn(routers[i]), []string(nil)
 		for _, devices := range built[i].Crossed {
 			names = append(names, devices[len(devices)-1])
 		}
 		if outside := built[i].Outside.Device; outside != "" {
 			names = []string{outside}
 		} else if len(names) == 0 && len(h.Nodes) > 0 {
-			of, names = h.Nodes[0].Lists, []string{built[i].Device}
+			of, names = h.Nodes[0].Devices, []string{built[i].Device}
 		}
-		all, err := of.Interfaces(ctx)
+		all, err := of.List(ctx)
 		if err != nil {
 			return err
 		}
