@@ -224,8 +224,8 @@ func (o overlay) buildPart(ctx context.Context, m *remote.Host, part plumb.Part,
 
 // agentOf returns the agent of a machine.
 func agentOf(m *remote.Host) network.Agent {
-	by, _ := m.Agent()
-	return by
+	all := m.In("")
+	return all.Agent()
 }
 
 // publish makes the namespaces that stand for the clients' machines the clients. They reach the servers at the address of
