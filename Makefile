@@ -27,10 +27,10 @@ test: needs lint ## all levels of tests; some checks take turns, each in one of 
 	.ci/test
 
 .PHONY: test-all
-test-all: needs lint ## test, test-vm and test-kube, without turns
+test-all: needs lint ## test, test-kube and test-vm, without turns
 	.ci/test all
-	.ci/test-vm all
 	.ci/test-kube all
+	.ci/test-vm all
 
 .PHONY: test-vm
 test-vm: needs tools ## networks and delays whose modules this kernel may lack, in a virtual machine (root, Debian)

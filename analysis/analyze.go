@@ -61,10 +61,10 @@ func (res Result) Rows() iter.Seq2[Scenario, Row] {
 // Scenario holds cells that may be compared: the same traffic, hosts, address
 // family and placement over different networks.
 type Scenario struct {
-	Cell       record.Cell // without a network
-	Rows       []Row       // the baseline first, the others in the order of the plan
-	Extremes   []Extreme   // which networks are first and last, where that is tested
-	Namespaces Namespaces
+	record.Cell            // without a network
+	Namespaces  Namespaces `json:"hosts_are,omitempty"`
+	Rows        []Row      `json:"networks"`           // the baseline first, the others in the order of the plan
+	Extremes    []Extreme  `json:"extremes,omitempty"` // which networks are first and last, where that is tested
 }
 
 // Namespaces reports that a scenario has several hosts, and that they are namespaces of one machine without a

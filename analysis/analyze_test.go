@@ -190,9 +190,7 @@ func TestAnalyzeTwins(t *testing.T) {
 	for _, tr := range twinFile(3, 8, 1).Trials {
 		tr.Cell.Network = "veth"
 		f.Trials = append(f.Trials, tr)
-		if !slices.Contains(f.Run.Cells, tr.Cell) {
-			f.Run.Cells = append(f.Run.Cells, tr.Cell)
-		}
+		f.Run.Cells = record.AddNew(f.Run.Cells, tr.Cell)
 	}
 	rows := Analyze(f).Scenarios[0].Rows
 	effects := map[string]Effect{}

@@ -86,6 +86,14 @@ func (c Comparison) Doubtful(none float64) bool {
 	return math.Max(c.High-c.Value, c.Value-c.Low) > math.Abs(c.Value-none)/2
 }
 
+// HalfWidth returns the greater half of the interval of a ratio over the ratio. There is none without an interval.
+func (c *Comparison) HalfWidth() (h float64, known bool) {
+	if c == nil || c.Level == 0 {
+		return 0, false
+	}
+	return halfWidth(c.Low, c.Value, c.High)
+}
+
 // pair is one round in which a cell and its baseline were both measured.
 type pair struct {
 	round        int

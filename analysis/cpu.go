@@ -147,13 +147,10 @@ func othersUse(f *record.File) (used float64, cpus int) {
 // sharedLoad returns the machine's CPU time less its idle use and the time charged to processes. A negative
 // value becomes 0: leaving such trials out would bias the figure upwards.
 func sharedLoad(t *record.Trial) (seconds float64, known bool) {
-	client, server := t.CPU.Client.Total(), t.CPU.Server.Total()
-	if t.CPU.Machine.Busy <= 0 || client <= 0 || server <= 0 {
+	if t.CPU.Machine.Busy <= 0 || t.CPU.Client.Total() <= 0 || t.CPU.Server.Total() <= 0 {
 		return 0, false
 	}
-	busy := t.CPU.Machine.Busy - t.CPU.Idle*t.Window
-	own := client + server + daemons(t)
-	return max(0, busy-own), true
+	return max(0, t.CPU.Machine.Busy-t.CPU.Idle*t.Window-t.CPU.Processes()), true
 }
 
 // gigabyte is 1e9 bytes in bits.
@@ -169,9 +166,9 @@ func costKind(k record.Kind, c record.Cell) record.Kind {
 }
 
 // CostKind returns the kind of the figure in a row's Costs that belongs to the given one of CPUKinds.
-func CostKind(name string, c record.Cell) (record.Kind, bool) {
-	k, ok := record.First(CPUKinds(), func(k record.Kind) bool { return k.Name == name })
-	return costKind(k, c), ok
+func CostKind(name string, c record.Cell) record.Kind {
+	k, _ := record.First(CPUKinds(), func(k record.Kind) bool { return k.Name == name })
+	return costKind(k, c)
 }
 
 func perTransaction(c record.Cell) bool {
@@ -242,6 +239,5 @@ func (r Row) CostFollows() bool {
 
 // Cost finds a figure of CPU use per amount moved, by the name of the CPU use.
 func (r Row) Cost(name string) (Figure, bool) {
-	k, _ := CostKind(name, r.Cell)
-	return figureOf(r.Costs, k.Name)
+	return figureOf(r.Costs, CostKind(name, r.Cell).Name)
 }

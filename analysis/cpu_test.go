@@ -71,7 +71,7 @@ func cloud(as string) reference.Source {
 	t := reference.Table{Name: "load", Metric: reference.CPUClient, Unit: "percent of the machine", Baseline: "plain", Tool: "engine",
 		Workload: record.TCPStream, Streams: 1, Columns: []reference.Place{place}}
 	for network, is := range map[string]string{"weave-pcap": as, "plain": "host"} {
-		t.Cells = append(t.Cells, reference.Published{Network: network, As: is, Place: place, Metric: t.Metric, Unit: t.Unit, Value: 50})
+		t.Cells = append(t.Cells, reference.Published{Network: network, As: is, Place: place, Value: 50})
 	}
 	slices.SortFunc(t.Cells, func(a, b reference.Published) int { return strings.Compare(b.Network, a.Network) })
 	return reference.Source{Name: "cloud", Networks: []reference.Network{{Name: "weave-pcap", As: as}, {Name: "plain", As: "host"}}, Tables: []reference.Table{t}}

@@ -3,8 +3,6 @@ package analysis
 import (
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
 	"nettoll/record"
 )
@@ -83,7 +81,8 @@ func (s series) limit() Limit {
 	}
 	flows := c.Pairs() * max(c.Options.Streams, 1)
 	sending, receiving := sender.share(window, flows), receiver.share(window, flows)
-	rate, shaped := rateOf(c.Underlay)
+	rate := float64(shapeOf(c.Underlay).Rate)
+	shaped := rate > 0
 	if !shaped {
 		rate, shaped = s.linkRate(bytes * 8 / window)
 	}
@@ -154,28 +153,4 @@ func (s series) linkRate(carried float64) (bits float64, ok bool) {
 		}
 	}
 	return bits, bits >= carried && bits > 0
-}
-
-// rateOf reads the rate of an underlay, in bit/s, from its notation in cells, which uses the units of tc(8).
-func rateOf(underlay string) (bits float64, ok bool) {
-	_, shape, named := strings.Cut(underlay, ":")
-	if !named {
-		shape = underlay
-	}
-	for part := range strings.SplitSeq(shape, ",") {
-		text, is := strings.CutPrefix(part, "rate=")
-		if !is {
-			continue
-		}
-		number, factor := strings.TrimSuffix(text, "bit"), 1.0
-		for unit, by := range map[string]float64{"k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12} {
-			if n, has := strings.CutSuffix(number, unit); has {
-				number, factor = n, by
-				break
-			}
-		}
-		v, err := strconv.ParseFloat(number, 64)
-		return v * factor, err == nil && v > 0
-	}
-	return 0, false
 }

@@ -84,14 +84,3 @@ func TestLimit(t *testing.T) {
 		}
 	}
 }
-
-func TestRateOf(t *testing.T) {
-	for text, want := range map[string]float64{
-		"rate=1gbit": 1e9, "rate=1.5gbit,delay=1ms": 1.5e9, "delay=1ms,rate=100mbit": 1e8, "m4.large:rate=450mbit": 4.5e8,
-		"rate=9600bit": 9600, "rate=64kbit": 64e3, "": 0, "delay=1ms": 0, "m4.large": 0, "rate=": 0, "rate=fast": 0, "rate=-1gbit": 0,
-	} {
-		if got, ok := rateOf(text); ok != (want > 0) || ok && got != want {
-			t.Errorf("%q: %v, %v; want %v", text, got, ok, want)
-		}
-	}
-}

@@ -9,16 +9,15 @@ import (
 
 // PerPrice is the throughput per dollar and hour on an instance with a known price.
 type PerPrice struct {
-	Cell     record.Cell
-	Instance reference.InstanceType
-	Native   bool
-	// Namespaces is that of the scenario.
-	Namespaces Namespaces
-	// Throughput is that of the cell, in bit/s.
-	Throughput Summary
-	// PerDollar is Throughput over the price of one instance: bit/s per dollar per hour. A link
-	// has two ends; renting both costs twice as much. Its interval is that of the throughput.
-	PerDollar Summary
+	Cell     record.Cell `json:"cell"`
+	Native   bool        `json:"-"`
+	Instance string      `json:"instance"`
+	Price    float64     `json:"usd_an_hour"` // of one instance
+	// PerDollar is the throughput over the price: bit/s per dollar per hour. A link has two ends;
+	// renting both costs twice as much.
+	PerDollar  float64                    `json:"bit_s_per_usd_an_hour"`
+	Interval   `json:"interval,omitzero"` // of PerDollar; from that of the throughput
+	Namespaces Namespaces                 `json:"hosts_are,omitempty"` // of the scenario
 }
 
 // perPrices returns the throughput per dollar of every cell whose underlay names an instance with
@@ -35,7 +34,7 @@ func perPrices(res Result) []PerPrice {
 	}
 	var out []PerPrice
 	for _, s := range res.Scenarios {
-		instance := price[instanceOf(s.Cell.Underlay)]
+		instance := price[shapeOf(s.Cell.Underlay).Instance]
 		if s.Cell.Underlay == "" {
 			instance = own
 		}
@@ -49,7 +48,8 @@ func perPrices(res Result) []PerPrice {
 			}
 			per, ok := f.Summary.over(instance.Price)
 			if ok {
-				out = append(out, PerPrice{Cell: r.Cell, Instance: instance, Native: r.Native, Namespaces: s.Namespaces, Throughput: f.Summary, PerDollar: per})
+				out = append(out, PerPrice{Cell: r.Cell, Native: r.Native, Instance: instance.Name, Price: instance.Price,
+					PerDollar: per.Estimate, Interval: per.Interval, Namespaces: s.Namespaces})
 			}
 		}
 	}

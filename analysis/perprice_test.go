@@ -17,16 +17,18 @@ func TestPerPrices(t *testing.T) {
 			}
 		}
 	}
-	got := perPrices(Analyze(fileOf(trials...)))
+	res := Analyze(fileOf(trials...))
+	got := perPrices(res)
 	if len(got) != 4 {
 		t.Fatalf("%d prices, want two networks on two instances", len(got))
 	}
 	p := got[1]
-	if p.Instance.Name != "m4.10xlarge" || p.Cell.Network != "vxlan" || p.Native || !got[0].Native || got[2].Instance.Name != "A1" {
+	if p.Instance != "m4.10xlarge" || p.Cell.Network != "vxlan" || p.Native || !got[0].Native || got[2].Instance != "A1" {
 		t.Errorf("prices are %+v", got)
 	}
-	if want := p.Throughput.Estimate / 2.78; p.PerDollar.Estimate != want || p.PerDollar.Low != p.Throughput.Low/2.78 || p.PerDollar.Level != p.Throughput.Level {
-		t.Errorf("%+v for a dollar, want %v", p.PerDollar, want)
+	f, _ := res.Scenarios[0].Rows[1].Figure(record.Throughput)
+	if p.PerDollar != f.Estimate/2.78 || p.Low != f.Low/2.78 || p.High != f.High/2.78 || p.Level != f.Level {
+		t.Errorf("%+v for a dollar, of %+v", p, f.Summary)
 	}
 }
 
@@ -41,12 +43,14 @@ func TestPerPriceOfTheMachine(t *testing.T) {
 	} {
 		f := fileOf(pairedTrials(1, 6, 0.9, 0.01)...)
 		f.Run.Instance, f.Run.Price = tt.instance, tt.price
-		got := perPrices(Analyze(f))
+		res := Analyze(f)
+		got := perPrices(res)
 		if (len(got) > 0) != (tt.want > 0) {
 			t.Fatalf("%s at %v: %d prices", tt.instance, tt.price, len(got))
 		}
-		for _, p := range got {
-			if p.Instance.Price != tt.want || p.Instance.Name != tt.instance || p.PerDollar.Estimate != p.Throughput.Estimate/tt.want {
+		for i, p := range got {
+			f, _ := res.Scenarios[0].Rows[i].Figure(record.Throughput)
+			if p.Price != tt.want || p.Instance != tt.instance || p.PerDollar != f.Estimate/tt.want {
 				t.Errorf("%s at %v: %+v", tt.instance, tt.price, p)
 			}
 		}

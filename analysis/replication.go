@@ -15,21 +15,46 @@ import (
 // Replication compares a published measurement with a run. Absolute figures of different
 // machines cannot be compared; the order of networks can, and the ratio of each to a baseline.
 type Replication struct {
-	Source      reference.Source
-	Tables      []ReplicatedTable
-	Conclusions []CheckedConclusion
-	Measured    int // cells of all tables with a measured figure
-	Cells       int // cells of all tables
+	Source      reference.Source    `json:"-"`
+	Cells       int                 `json:"cells"`    // of all tables
+	Measured    int                 `json:"measured"` // of these, cells with a measured figure
+	Tables      []ReplicatedTable   `json:"tables"`
+	Conclusions []CheckedConclusion `json:"conclusions"`
+}
+
+// MarshalJSON writes which source it is, and nothing else of it. Lists are never null.
+func (r Replication) MarshalJSON() ([]byte, error) {
+	type replication Replication
+	r.Tables, r.Conclusions = listed(r.Tables), listed(r.Conclusions)
+	return json.Marshal(struct {
+		Source string `json:"source"`
+		Title  string `json:"title"`
+		Year   int    `json:"year,omitempty"`
+		replication
+	}{r.Source.Name, r.Source.Title, r.Source.Year, replication(r)})
 }
 
 // ReplicatedTable is one published table with the corresponding measurements.
 type ReplicatedTable struct {
-	Table reference.Table
-	Kind  record.Kind      // of the metric; for CPUClient and CPUServer from CPUKinds
-	CPUs  int              // of each host; 0 if unknown
-	Cells []ReplicatedCell // in the order of Table.Cells
-	Order Correlation      // of networks at the same place: are the same ones ahead?
-	Shape Correlation      // of places of the same network: do figures rise and fall alike?
+	Table reference.Table  `json:"-"`
+	Kind  record.Kind      `json:"-"`              // of the metric; for CPUClient and CPUServer from CPUKinds
+	CPUs  int              `json:"-"`              // of each host; 0 if unknown
+	Cells []ReplicatedCell `json:"cells"`          // in the order of Table.Cells
+	Order Correlation      `json:"order,omitzero"` // of networks at the same place: are the same ones ahead?
+	Shape Correlation      `json:"shape,omitzero"` // of places of the same network: do figures rise and fall alike?
+}
+
+// MarshalJSON writes what the table is of, and none of the published figures but those of its cells.
+func (t ReplicatedTable) MarshalJSON() ([]byte, error) {
+	type table ReplicatedTable
+	t.Cells = listed(t.Cells)
+	return json.Marshal(struct {
+		Name     string `json:"name"`
+		Metric   string `json:"metric"`
+		Unit     string `json:"unit"` // as published
+		Baseline string `json:"baseline,omitempty"`
+		table
+	}{t.Table.Name, t.Table.Metric, t.Table.Unit, t.Table.Baseline, table(t)})
 }
 
 // ReplicatedCell is one published figure and its measured counterpart.
@@ -332,7 +357,7 @@ func stands(c record.Cell, t reference.Table, at reference.Place) bool {
 		c.Servers != at.Servers || c.Clients != at.Clients || max(c.Processes, 1) != max(at.Processes, 1) || c.Options.Reverse {
 		return false
 	}
-	name := instanceOf(c.Underlay)
+	name := shapeOf(c.Underlay).Instance
 	if name == at.Underlay || at.Underlay == "" {
 		return true
 	}
@@ -353,8 +378,9 @@ func distance(c record.Cell, t reference.Table, at reference.Place) int {
 	o.Streams = 0
 	add(16, slices.ContainsFunc(record.Dimensions(record.Condition), func(d record.Dimension) bool { return d.IsSet(c) }))
 	add(8, c.Underlay != "" && at.Underlay == "")
-	add(8, at.Underlay != "" && instanceOf(c.Underlay) != at.Underlay)
-	add(8, at.Underlay != "" && instanceOf(c.Underlay) != at.Underlay && c.Underlay != at.Like)
+	elsewhere := at.Underlay != "" && shapeOf(c.Underlay).Instance != at.Underlay
+	add(8, elsewhere)
+	add(8, elsewhere && c.Underlay != at.Like)
 	add(4, max(c.Options.Streams, 1) != t.Streams)
 	add(2, c.Tool != t.Tool)
 	add(1, c.Tool != t.Tool && c.Tool != referenceTool)
@@ -455,7 +481,7 @@ func (m match) notes(row Row, f Figure, k record.Kind, p reference.Published, t 
 	note(standsIn && all[0] != p.Network, "measured over %s, which stands in for %s and is not %s", c.Network, all[0], p.Network)
 	note(!standsIn && c.Network != all[0], "measured over %s", c.Network)
 	note(max(c.Options.Streams, 1) != t.Streams, "streams of each client: %d, in the source %d", max(c.Options.Streams, 1), t.Streams)
-	note(p.Underlay != "" && instanceOf(c.Underlay) != p.Underlay, "underlay: %s, in the source %s", cmp.Or(c.Underlay, "unshaped"), p.Underlay)
+	note(p.Underlay != "" && shapeOf(c.Underlay).Instance != p.Underlay, "underlay: %s, in the source %s", cmp.Or(c.Underlay, "unshaped"), p.Underlay)
 	note(p.Underlay == "" && c.Underlay != "", "measured over the underlay %s", c.Underlay)
 	switch {
 	case k.Unit != "cpu-s/s":

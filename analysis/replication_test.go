@@ -52,7 +52,7 @@ func replay(t testing.TB, source string, rounds int, sd float64) []record.Trial 
 				continue
 			}
 			for _, p := range table.Cells {
-				switch base, ok := inBaseUnit(p); {
+				switch base, ok := inBaseUnit(table, p); {
 				case ok && p.As != "" && base > 0:
 					add(table, p, alternatives(p.As)[0], base)
 				case table.Relative && p.As != "":
@@ -67,10 +67,10 @@ func replay(t testing.TB, source string, rounds int, sd float64) []record.Trial 
 
 // inBaseUnit returns a published value in the base unit in which nettoll records its metric. There is
 // none if the value is not given, or is in percent of something that differs from machine to machine.
-func inBaseUnit(p reference.Published) (value float64, ok bool) {
+func inBaseUnit(t reference.Table, p reference.Published) (value float64, ok bool) {
 	times, known := map[string]float64{
 		"Gbit/s": 1e9, "Mbit/s": 1e6, "GB/s": 8e9, "MB/s": 8e6, "us": 1e-6,
-	}[p.Unit]
+	}[t.Unit]
 	return p.Value * times, known && p.Given()
 }
 

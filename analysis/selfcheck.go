@@ -17,7 +17,6 @@ type FalseAlarms struct {
 	Comparisons int     // of the second twin with the first, in the metric that their cell is ranked by: one per cell and block
 	Alarms      int     // comparisons in which the test calls the twins different, by however little
 	Level       float64 // 1 − confidence of the run: the highest rate promised
-	Expected    float64 // expected rate: what the exact test of Block rounds attains below Level
 	Observed    float64 // Alarms ÷ Comparisons; 0 without comparisons
 	Low, High   float64 // exact interval of the rate
 	P           float64 // of at least this number of alarms in the worst metric if its rate were Level, corrected for the number of metrics
@@ -35,7 +34,6 @@ type FalseAlarms struct {
 type MetricAlarms struct {
 	Kind                record.Kind
 	Comparisons, Alarms int
-	Low, High           float64 // exact interval of the rate of alarms
 	P                   float64 // of at least this number of alarms if the rate were Level
 }
 
@@ -54,7 +52,7 @@ func SelfCheck(f *record.File, block int) FalseAlarms {
 	if block <= 0 {
 		block = max(BlockRounds, record.LeastRounds(1, conf))
 	}
-	out := FalseAlarms{Block: block, Level: 1 - conf, Expected: Attained(block, conf), High: 1, P: 1}
+	out := FalseAlarms{Block: block, Level: 1 - conf, High: 1, P: 1}
 	all := collect(f.Run.Cells, f.Trials)
 	rounds := 0
 	for _, k := range record.Kinds() {
@@ -78,7 +76,6 @@ func SelfCheck(f *record.File, block int) FalseAlarms {
 		if m.Comparisons == 0 {
 			continue
 		}
-		m.Low, m.High = BinomialInterval(m.Alarms, m.Comparisons, conf)
 		m.P = binomialAtLeast(m.Alarms, m.Comparisons, out.Level)
 		out.Metrics = append(out.Metrics, m)
 	}

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 
@@ -21,6 +22,21 @@ type Settling struct {
 	// CPU seconds per second, and Rested the number of trials in which that is known.
 	Resting Spread `json:"resting_cpu_s_s,omitzero"`
 	Rested  int    `json:"-"`
+}
+
+// MarshalJSON writes what the cell says about the network, and none of the traffic.
+func (s Settling) MarshalJSON() ([]byte, error) {
+	type settling Settling
+	return json.Marshal(struct {
+		record.Cell
+		settling
+		// These hide fields of the cell.
+		Family    int    `json:"family,omitempty"`
+		Tool      string `json:"tool,omitempty"`
+		Workload  string `json:"workload,omitempty"`
+		Options   string `json:"options,omitempty"`
+		Placement string `json:"placement,omitempty"`
+	}{Cell: s.Cell, settling: settling(s)})
 }
 
 // Spread is the range of values.

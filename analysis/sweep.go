@@ -6,8 +6,8 @@ import (
 	"iter"
 	"slices"
 	"strconv"
-	"strings"
 
+	"nettoll/plan"
 	"nettoll/record"
 	"nettoll/reference"
 )
@@ -21,15 +21,12 @@ type Tick struct {
 // Sweep is a row of scenarios that differ in one axis, or a matrix of
 // scenarios that differ in two. A scenario may belong to several sweeps.
 type Sweep struct {
-	Cell   record.Cell // common to all; without network, and zero where the axes vary
-	X      Axis
-	Y      Axis // of a matrix; Name is "" for a row
-	XTicks []Tick
-	YTicks []Tick        // nil for a row
-	Kinds  []record.Kind // metrics worth drawing that at least one point has, the most relevant first
-	Lines  []Line        // native first, the others in the order of the plan
-	// Namespaces is that of the scenarios.
-	Namespaces Namespaces
+	Cell       record.Cell   `json:"cell"` // common to all; without network, and zero where the axes vary
+	X          Axis          `json:"x"`
+	Y          Axis          `json:"y,omitzero"`          // of a matrix; zero for a row
+	Kinds      []record.Kind `json:"-"`                   // metrics worth drawing that at least one point has, the most relevant first
+	Lines      []Line        `json:"-"`                   // native first, the others in the order of the plan
+	Namespaces Namespaces    `json:"hosts_are,omitempty"` // of the scenarios
 }
 
 // Line is one network in a sweep.
@@ -42,7 +39,7 @@ type Line struct {
 // SweepPoint is one cell of a sweep. The figure of a metric is Row.Figure(name);
 // a cell that was skipped or failed is included, with its reason and no figures.
 type SweepPoint struct {
-	X, Y int // indexes into XTicks and YTicks
+	X, Y int // indexes into the ticks of the axes
 	Row  Row
 }
 
@@ -78,7 +75,7 @@ const leastFilled = 0.4
 // filled reports whether n scenarios are enough for a matrix. A run that
 // varies two things one after the other makes a cross, not a matrix.
 func (s Sweep) filled(n int) bool {
-	w, h := len(s.XTicks), len(s.YTicks)
+	w, h := len(s.X.Ticks), len(s.Y.Ticks)
 	return w > 1 && h > 1 && n > w+h-1 && float64(n) >= leastFilled*float64(w*h)
 }
 
@@ -89,7 +86,7 @@ func sweeps(res Result) []Sweep {
 	var out []Sweep
 	for _, x := range axes {
 		for _, g := range groups(res.Scenarios, x, axis{}) {
-			if s := newSweep(g, x, axis{}); len(s.XTicks) > 1 {
+			if s := newSweep(g, x, axis{}); len(s.X.Ticks) > 1 {
 				out = append(out, s)
 			}
 		}
@@ -113,11 +110,12 @@ func groups(all []Scenario, x, y axis) [][]Scenario {
 }
 
 func newSweep(g []Scenario, x, y axis) Sweep {
-	s := Sweep{Cell: y.without(x.without(g[0].Cell)), X: x.Axis, Y: y.Axis, XTicks: x.ticks(g)}
+	s := Sweep{Cell: y.without(x.without(g[0].Cell)), X: x.Axis, Y: y.Axis}
+	s.X.Ticks = x.ticks(g)
 	if y.tick != nil {
-		s.YTicks = y.ticks(g)
+		s.Y.Ticks = y.ticks(g)
 	}
-	toX, toY := x.places(s.XTicks), y.places(s.YTicks)
+	toX, toY := x.places(s.X.Ticks), y.places(s.Y.Ticks)
 	var points []SweepPoint
 	for _, scenario := range g {
 		s.Namespaces = s.Namespaces || scenario.Namespaces
@@ -134,8 +132,8 @@ func newSweep(g []Scenario, x, y axis) Sweep {
 		line.Points = slices.CompactFunc(own, func(a, b SweepPoint) bool { return byPlace(a, b) == 0 })
 		s.Lines = append(s.Lines, line)
 	}
-	x.shorten(s.XTicks)
-	y.shorten(s.YTicks)
+	x.shorten(s.X.Ticks)
+	y.shorten(s.Y.Ticks)
 	slices.SortStableFunc(s.Lines, func(a, b Line) int { return nativeFirst(a.Native, b.Native) })
 	s.Kinds = kindsOf(s, g)
 	return s
@@ -181,7 +179,8 @@ type Axis struct {
 	Title string `json:"title"`          // for display, for example clients in each container
 	Unit  string `json:"unit,omitempty"` // of its values, such as B; see record.Dimension
 	// Numeric means that ticks have a position on a scale; otherwise they only have an order.
-	Numeric bool `json:"numeric"`
+	Numeric bool   `json:"numeric"`
+	Ticks   []Tick `json:"ticks"` // the values, in order
 }
 
 // axis is an Axis with functions that place a cell on it. The zero axis stands for none.
@@ -313,21 +312,18 @@ var amounts = map[string][]struct {
 	"1/s":   {{1e3, "k/s"}, {1, "/s"}},
 }
 
-// instanceOf returns the name of the instance in the label of an
-// underlay: the part before a colon, or all of it if it is not a shape.
-func instanceOf(underlay string) string {
-	name, _, labelled := strings.Cut(underlay, ":")
-	if !labelled && strings.Contains(name, "=") {
-		return ""
-	}
-	return name
+// shapeOf reads the underlay of a cell; a text that is none, in a file that nettoll did not write, is unshaped.
+func shapeOf(underlay string) plan.Underlay {
+	u, _ := plan.ParseUnderlay(underlay)
+	return u
 }
 
 func labelOfUnderlay(underlay string) string {
-	return cmp.Or(instanceOf(underlay), underlay, "unshaped")
+	return cmp.Or(shapeOf(underlay).Instance, underlay, "unshaped")
 }
 
 // placeOfUnderlay orders instances as their sources do, after everything else.
 func placeOfUnderlay(underlay string) int {
-	return 1 + slices.IndexFunc(reference.Instances(), func(i reference.InstanceType) bool { return i.Name == instanceOf(underlay) })
+	name := shapeOf(underlay).Instance
+	return 1 + slices.IndexFunc(reference.Instances(), func(i reference.InstanceType) bool { return i.Name == name })
 }

@@ -80,7 +80,7 @@ func TestSweepsOfCrowds(t *testing.T) {
 		t.Error("the diagonal and the first row of servers and clients are called a matrix")
 	}
 	first := sweeps[0]
-	if got := labels(first.XTicks); !slices.Equal(got, []string{"1", "2", "4", "8", "16", "20"}) {
+	if got := labels(first.X.Ticks); !slices.Equal(got, []string{"1", "2", "4", "8", "16", "20"}) {
 		t.Errorf("clients are %q", got)
 	}
 	if len(first.Lines) != 2 || !first.Lines[0].Native || first.Lines[1].Network != "bridge" || first.Lines[1].Native {
@@ -95,12 +95,12 @@ func TestSweepsOfCrowds(t *testing.T) {
 		t.Errorf("metrics are %+v", first.Kinds)
 	}
 	diagonal := sweeps[slices.Index(names, "servers-clients")]
-	if got := labels(diagonal.XTicks); !slices.Equal(got, []string{"1x1", "2x2", "4x4", "20x20"}) {
+	if got := labels(diagonal.X.Ticks); !slices.Equal(got, []string{"1x1", "2x2", "4x4", "20x20"}) {
 		t.Errorf("servers and clients are %q", got)
 	}
 	matrix := sweeps[slices.Index(names, "clients processes")]
 	at := matrix.Lines[0].Points[len(matrix.Lines[0].Points)-1]
-	if matrix.XTicks[at.X].Label != "20" || matrix.YTicks[at.Y].Label != "1" || at.Row.Cell.Clients != 20 {
+	if matrix.X.Ticks[at.X].Label != "20" || matrix.Y.Ticks[at.Y].Label != "1" || at.Row.Cell.Clients != 20 {
 		t.Errorf("last point is %+v", at.Row.Cell)
 	}
 	if len(matrix.Lines[0].Points) != 12 {
@@ -139,8 +139,8 @@ func TestSweeps(t *testing.T) {
 			if !slices.Equal(axesOf(got), tt.want) {
 				t.Fatalf("sweeps of %q, want %q", axesOf(got), tt.want)
 			}
-			if len(got) > 0 && !slices.Equal(labels(got[0].XTicks), tt.labels) {
-				t.Errorf("ticks are %q, want %q", labels(got[0].XTicks), tt.labels)
+			if len(got) > 0 && !slices.Equal(labels(got[0].X.Ticks), tt.labels) {
+				t.Errorf("ticks are %q, want %q", labels(got[0].X.Ticks), tt.labels)
 			}
 		})
 	}

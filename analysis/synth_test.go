@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
@@ -46,9 +45,7 @@ func fileOf(trials ...record.Trial) *record.File {
 		Ends:   []record.End{{Type: record.TypeEnd, Finished: began.Add(time.Hour), Reason: record.EndMaxRounds}},
 	}
 	for _, t := range trials {
-		if !slices.Contains(f.Run.Cells, t.Cell) {
-			f.Run.Cells = append(f.Run.Cells, t.Cell)
-		}
+		f.Run.Cells = record.AddNew(f.Run.Cells, t.Cell)
 	}
 	return f
 }
@@ -89,11 +86,9 @@ func encode(t testing.TB, f *record.File) []byte {
 // rowOf finds the row of a network.
 func rowOf(t *testing.T, res Result, network string) Row {
 	t.Helper()
-	for _, s := range res.Scenarios {
-		for _, r := range s.Rows {
-			if r.Cell.Network == network {
-				return r
-			}
+	for _, r := range res.Rows() {
+		if r.Cell.Network == network {
+			return r
 		}
 	}
 	t.Fatalf("no row of %s", network)

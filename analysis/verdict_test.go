@@ -56,12 +56,10 @@ func TestVerdicts(t *testing.T) {
 		if want := tt.rounds == 8; short != want {
 			t.Errorf("%d rounds: too few for a verdict is said: %v, want %v", tt.rounds, short, want)
 		}
-		for _, s := range res.Scenarios {
-			for _, r := range s.Rows {
-				for _, f := range r.Figures {
-					if c := f.Ratio; c != nil && tt.rounds == 8 && c.Level > 0 && r.Cell.Network != "n5" && c.Outcome != Different {
-						t.Errorf("%s of %s is %v by itself", f.Kind.Name, r.Cell.Network, c.Outcome)
-					}
+		for _, r := range res.Rows() {
+			for _, f := range r.Figures {
+				if c := f.Ratio; c != nil && tt.rounds == 8 && c.Level > 0 && r.Cell.Network != "n5" && c.Outcome != Different {
+					t.Errorf("%s of %s is %v by itself", f.Kind.Name, r.Cell.Network, c.Outcome)
 				}
 			}
 		}

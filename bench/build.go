@@ -205,7 +205,7 @@ func docker(ctx context.Context, _ *work) (err error) {
 	if err != nil {
 		return err
 	}
-	h := hosts.Docker()[0]
+	h := hosts.Docker[0]
 	image, err := h.Engine.Load(ctx)
 	if err != nil {
 		return err

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -80,19 +79,6 @@ func (f findings) show(different, held string, runs int) {
 	}
 	nineOfTen(different, f.different)
 	nineOfTen("the same, with "+held+" in the interval", f.held)
-}
-
-// rows iterates over the rows of all scenarios of a run, each with all rows of its scenario.
-func rows(f *record.File) iter.Seq2[analysis.Row, []analysis.Row] {
-	return func(yield func(analysis.Row, []analysis.Row) bool) {
-		for _, s := range analysis.Analyze(f).Scenarios {
-			for _, row := range s.Rows {
-				if !yield(row, s.Rows) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // partOf returns a run file with only some of its cells, and only some of their trials.

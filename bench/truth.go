@@ -34,7 +34,7 @@ func rates(ctx context.Context, w *work) error {
 	if err != nil {
 		return err
 	}
-	for row := range rows(f) {
+	for _, row := range analysis.Analyze(f).Rows() {
 		header := map[int]int{4: 20, 6: 40}[row.Cell.Family] + tcpHeader
 		if row.Cell.Network == "vxlan" {
 			header += vxlanOuter
@@ -180,7 +180,7 @@ func families(f *record.File, level float64) (raised []int) {
 
 // adjusted returns how many primary comparisons have all rounds of a block, and 1 if one of them raises an alarm.
 func adjusted(f *record.File, level float64) (n, raised int) {
-	for row := range rows(f) {
+	for _, row := range analysis.Analyze(f).Rows() {
 		for _, of := range row.Figures {
 			c := of.Ratio
 			if c == nil || !c.Primary || c.N != blockRounds {
@@ -229,7 +229,7 @@ func busy(ctx context.Context, w *work) error {
 
 // ofBridge returns the comparison of bridge with the baseline in throughput, on one host.
 func ofBridge(f *record.File) *analysis.Comparison {
-	for row := range rows(f) {
+	for _, row := range analysis.Analyze(f).Rows() {
 		c := row.Cell
 		if of, ok := row.Figure(record.Throughput); ok && c.Network == "bridge" && c.Hosts == 1 && c.Workload == record.TCPStream {
 			return of.Ratio

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"nettoll/analysis"
 	"nettoll/plan"
 	"nettoll/record"
 )
@@ -13,16 +14,16 @@ import (
 // network and number of hosts.
 func widths(f *record.File) map[string]map[string]float64 {
 	all := map[string]map[string]float64{}
-	for row := range rows(f) {
+	for _, row := range analysis.Analyze(f).Rows() {
 		for _, of := range row.Figures {
-			c := of.Ratio
-			if c == nil || !c.Primary || c.Level == 0 {
+			half, known := of.Ratio.HalfWidth()
+			if !known || !of.Ratio.Primary {
 				continue
 			}
 			if all[of.Kind.Name] == nil {
 				all[of.Kind.Name] = map[string]float64{}
 			}
-			all[of.Kind.Name][fmt.Sprint(row.Cell.Network, row.Cell.Hosts)] = max(c.High/c.Value-1, 1-c.Low/c.Value)
+			all[of.Kind.Name][fmt.Sprint(row.Cell.Network, row.Cell.Hosts)] = half
 		}
 	}
 	return all

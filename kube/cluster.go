@@ -236,8 +236,8 @@ func (c *Cluster) reserve() error {
 		})
 	}
 	for _, n := range c.Nodes {
-		if u, ok := n.Host.(platform.Undertaker); ok {
-			if err := u.Leaves(group); err != nil {
+		if leaves := n.Facts().Leaves; leaves != nil {
+			if err := leaves(group); err != nil {
 				return fmt.Errorf("name the control group to the lab: %w", err)
 			}
 		}

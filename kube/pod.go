@@ -411,8 +411,8 @@ func (c *Container) DeviceTo(ctx context.Context, any ...netip.Addr) (string, er
 	return "", errors.New("no address is known of the other node")
 }
 
-// Agent implements plumb.Far.
-func (c *Container) Agent() (by network.Agent, space string) { return c.first, "" }
+// Agent returns the container's first agent.
+func (c *Container) Agent() network.Agent { return c.first }
 
 // Interfaces lists the container's network devices.
 func (c *Container) Interfaces(ctx context.Context) (all []nl.Interface, err error) {

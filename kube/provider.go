@@ -12,17 +12,32 @@ type Provider interface {
 	platform.Platform
 	// Clusters returns hosts that are the nodes of a cluster. The error wraps platform.ErrUnsupported if there are
 	// none.
-	Clusters(ctx context.Context, req platform.HostRequest) (Hosts, error)
+	Clusters(ctx context.Context, req platform.HostRequest) (*Hosts, error)
 	// Allows returns an error that wraps platform.ErrUnsupported if clusters refuse what a network needs of them. Nothing
 	// is made.
 	Allows(ctx context.Context, n Needs) error
 }
 
-// Hosts are the nodes of a cluster.
-type Hosts interface {
-	platform.Hosts
-	Cluster() *Cluster
+// Hosts are the nodes of a cluster, in use by one network.
+type Hosts struct {
+	Cluster *Cluster
+	// Left is called when what was made has been removed, with the error if something could not be. It returns Close's error.
+	Left func(context.Context, error) error
 }
+
+// Transient implements platform.Hosts. Clusters outlive networks, so it is false.
+func (*Hosts) Transient() bool { return false }
+
+// All implements platform.Hosts.
+func (h *Hosts) All() (all []platform.Host) {
+	for _, n := range h.Cluster.Nodes {
+		all = append(all, n)
+	}
+	return all
+}
+
+// Close implements platform.Hosts: it removes what was made, and keeps the cluster for further networks.
+func (h *Hosts) Close(ctx context.Context) error { return h.Left(ctx, h.Cluster.Remove(ctx)) }
 
 // Containers implements platform.Host.
 func (n *Node) Containers(context.Context, int) ([]platform.Endpoint, error) {

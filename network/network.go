@@ -204,7 +204,7 @@ type Asked struct {
 	Count  func(answer func(into any) error) (Count, error)
 }
 
-// Agent answers calls on another machine.
+// Agent is an agent whose methods can be called.
 type Agent interface {
 	Call(ctx context.Context, method string, in, out any) error
 }

@@ -144,13 +144,30 @@ type Able struct {
 	Turns   func(tool, workload string) bool
 }
 
-// AbleTo works out which of a run's networks can stand at once. atOnce returns how many networks like that of a cell can
-// stand at once on its platform; 0 is any number. The result is the same in every round, so that a network is always
-// measured in the same way.
-func AbleTo(cells []record.Cell, set record.Settings, atOnce func(record.Cell) int, turns func(tool, workload string) bool) Able {
+// Room is how many networks can stand at once with one on its platform; 0 is any number.
+type Room struct {
+	AtOnce int  // networks
+	Crowd  int  // containers of all of them together, unless one alone has more
+	Single bool // two of its kind, as twins are, cannot
+}
+
+// like returns how many networks like that of a cell can stand at once.
+func (r Room) like(c record.Cell) int {
+	switch {
+	case c.Twin > 0 && r.Single:
+		return 1
+	case r.Crowd == 0:
+		return r.AtOnce
+	}
+	return max(1, min(r.AtOnce, r.Crowd/max(1, containersOf(c))))
+}
+
+// AbleTo works out which of a run's networks can stand at once. The result is the same in every round, so that a network
+// is always measured in the same way.
+func AbleTo(cells []record.Cell, set record.Settings, room func(network string) Room, turns func(tool, workload string) bool) Able {
 	bounded, among, least := map[string]bool{}, 0, 0
 	for _, v := range group(cells) {
-		n := atOnce(v.Cell)
+		n := room(v.Network).like(v.Cell)
 		if v.Services > mostServices || v.Policies > mostPolicies {
 			n = min(n, 1) // addresses, or the time that programs take to enforce policies, are enough for one such network only
 		}
@@ -183,17 +200,11 @@ func (a Able) alone(network string) bool { return a.Room == 1 && a.Bounded(netwo
 
 // able calls AbleTo with what is known of platforms, networks and tools.
 func (k Known) able(cells []record.Cell, set record.Settings) Able {
-	atOnce := func(c record.Cell) int {
-		p := k.platformOf(c.Network)
-		switch {
-		case c.Twin > 0 && k.kindOf(c.Network).Single:
-			return 1
-		case p.Crowd == 0:
-			return p.AtOnce
-		}
-		return max(1, min(p.AtOnce, p.Crowd/max(1, containersOf(c))))
+	room := func(network string) Room {
+		p := k.platformOf(network)
+		return Room{p.AtOnce, p.Crowd, k.kindOf(network).Single}
 	}
-	return AbleTo(cells, set, atOnce, func(tool, workload string) bool {
+	return AbleTo(cells, set, room, func(tool, workload string) bool {
 		t, _ := k.tool(tool)
 		d, _ := t.drives(workload)
 		return d.Turns

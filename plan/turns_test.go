@@ -228,12 +228,12 @@ func TestGroupsOfEngines(t *testing.T) {
 			cells = append(cells, c)
 		}
 	}
-	atOnce := func(most int) func(record.Cell) int {
-		return func(c record.Cell) int {
-			if strings.HasPrefix(c.Network, "docker:") {
-				return most
+	room := func(most int) func(string) Room {
+		return func(network string) Room {
+			if strings.HasPrefix(network, "docker:") {
+				return Room{AtOnce: most}
 			}
-			return 0
+			return Room{}
 		}
 	}
 	const contest = "turns bridge/tcp_rr docker:bridge/tcp_rr docker:native/tcp_rr"
@@ -245,7 +245,7 @@ func TestGroupsOfEngines(t *testing.T) {
 			"whole docker:native/tcp_rr", "whole docker:native/tcp_rr",
 		},
 	} {
-		got := told(Groups(Visits(cells, 1, 1), set, AbleTo(cells, set, atOnce(most), everything.Turns), nil))
+		got := told(Groups(Visits(cells, 1, 1), set, AbleTo(cells, set, room(most), everything.Turns), nil))
 		if !slices.Equal(got, want) {
 			t.Errorf("%d at once: %q\nwant %q", most, got, want)
 		}

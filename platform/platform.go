@@ -13,12 +13,39 @@ import (
 
 // Platform provides hosts.
 type Platform interface {
-	Name() string
+	Info() Info
 	// Probe checks whether the platform can be used here; the error says why not and what would fix it.
 	Probe(ctx context.Context) error
 	// Hosts returns hosts that reach each other over an underlay. In the lab they are made for the caller, who
 	// closes them.
 	Hosts(ctx context.Context, req HostRequest) (Hosts, error)
+}
+
+// As returns a platform as one that offers more, on which alone a network can be built. The error names that one.
+func As[P Platform](p Platform, feature, venue, network string) (P, error) {
+	as, ok := p.(P)
+	if !ok {
+		return as, &Unsupported{Feature: feature, Option: "the platform " + venue, Remedy: "write " + venue + ":" + network}
+	}
+	return as, nil
+}
+
+// Info is what a platform says of itself. Functions may be nil.
+type Info struct {
+	Name string
+	// AtOnce is how many of its networks can stand at once: those on the same hosts must not use the same names, ports and
+	// addresses. Crowd is how many containers they can have together, unless one alone has more. 0 is any number.
+	AtOnce, Crowd int
+	// Stood describes the engines, clusters or machines that were used so far, one text for each time that some were
+	// started. It is nil where hosts are made anew for each network. Others are kept from one network to the next, since
+	// they are expensive to start or are the user's; only devices that carry payload are made anew.
+	Stood func() []string
+	// Gone waits, for a bounded time, until nothing is left of the hosts that were closed. It is nil unless that takes time:
+	// the kernel removes the namespaces of a lab in the background.
+	Gone func(ctx context.Context) error
+	// Quiet has the platform send no packets of its own, such as heartbeats, over the network that is measured, as far as it
+	// can, until end is called. It is nil where it never sends any.
+	Quiet func() (end func())
 }
 
 // HostRequest describes the hosts that are wanted.
@@ -101,6 +128,12 @@ type Facts struct {
 	// the same path. Alone says that it needs no other files than its libraries. The error wraps ErrUnsupported where the
 	// program is missing and cannot be sent. Send is nil where programs are those of this machine anyway.
 	Send func(ctx context.Context, path string, alone bool) (files []string, err error)
+	// Share makes a container in the network namespace of another container of the same host, as docker run --network
+	// container:NAME does. Hosts of the lab, and those that run Docker engines, can; it is nil for all other endpoints.
+	Share func(ctx context.Context, with Endpoint) (Endpoint, error)
+	// Leaves registers a control group to be removed when the lab has ended, in whatever way: the kernel does not remove
+	// it with the lab's namespaces. It is nil for all endpoints but hosts of the lab.
+	Leaves func(cgroup string) error
 }
 
 // Surroundings describes what the processes of an endpoint share with processes outside the run. In a container,
@@ -115,19 +148,6 @@ type Surroundings struct {
 
 // Self as the Path of a Command is nettoll's own program, wherever the platform has put it.
 const Self = "nettoll:self"
-
-// Sharer is a host that can make a container in the network namespace of another container, as docker run --network
-// container:NAME does. Hosts in labs, and those that run Docker engines, can; other machines and clusters cannot.
-type Sharer interface {
-	Share(ctx context.Context, with Endpoint) (Endpoint, error)
-}
-
-// Undertaker is a host in a lab, where something can outlive the namespaces that the kernel removes with the lab.
-type Undertaker interface {
-	// Leaves registers a control group to be removed when the lab has ended, in whatever way: the kernel does not
-	// remove it.
-	Leaves(cgroup string) error
-}
 
 // Command is a process to be started.
 type Command struct {

@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 )
@@ -11,13 +12,17 @@ var ErrUnsupported = errors.New("not supported here")
 // Unsupported reports what is missing, and what would fix it.
 type Unsupported struct {
 	Feature string // "macvlan devices"
-	Option  string // "CONFIG_MACVLAN", a program, a permission
+	Program string // by its name or path; "" if something else is missing
+	Option  string // "CONFIG_MACVLAN", a permission; "" means Program
 	Remedy  string // "modprobe macvlan, or …"
 	Err     error  // the underlying error
 }
 
+// Needs says what is missing.
+func (u *Unsupported) Needs() string { return cmp.Or(u.Option, "the program "+u.Program) }
+
 func (u *Unsupported) Error() string {
-	s := fmt.Sprintf("%s: not supported here (needs %s)", u.Feature, u.Option)
+	s := fmt.Sprintf("%s: not supported here (needs %s)", u.Feature, u.Needs())
 	if u.Err != nil {
 		s += ": " + u.Err.Error()
 	}

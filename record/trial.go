@@ -139,6 +139,15 @@ type CPUUse struct {
 	Hosts      []HostCPU      `json:"hosts,omitempty"`      // of hosts that are separate machines, if there are several
 }
 
+// Processes returns the CPU time of the processes of the traffic: clients, servers and daemons.
+func (u CPUUse) Processes() float64 {
+	daemons := 0.0
+	for _, d := range u.Daemons {
+		daemons += d.Total()
+	}
+	return u.Client.Total() + u.Server.Total() + daemons
+}
+
 // Resting is the cost of a network without traffic: the CPU time of its
 // daemons while other networks had their turns.
 type Resting struct {

@@ -65,7 +65,7 @@ func (m matrix) table(s Source) (Table, error) {
 			return Table{}, fmt.Errorf("%d values of %s in %d columns", len(r.Values), r.Network, len(m.Columns))
 		}
 		for i, v := range r.Values {
-			p := Published{Network: r.Network, As: network.As, Place: t.Columns[i], Metric: m.Metric, Unit: m.Unit}
+			p := Published{Network: r.Network, As: network.As, Place: t.Columns[i]}
 			if as, other := m.Columns[i].As[r.Network]; other {
 				p.As = as
 			}

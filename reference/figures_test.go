@@ -55,7 +55,7 @@ func TestFigures(t *testing.T) {
 			t.Errorf("%s has no %s at %s of %q", tt.source, tt.network, tt.label, tt.table)
 			continue
 		}
-		if !p.Given() || p.Value != tt.value || p.Unit != tt.unit || p.As != tt.as {
+		if !p.Given() || p.Value != tt.value || table.Unit != tt.unit || p.As != tt.as {
 			t.Errorf("%s, %s at %s is %+v, want %v %s as %q", tt.source, tt.network, tt.label, p, tt.value, tt.unit, tt.as)
 		}
 	}

@@ -41,10 +41,8 @@ type Published struct {
 	Network string // as named by the source
 	As      string // nettoll's corresponding network; "" if there is none yet; "a|b" as in Network
 	Place
-	Metric  string
-	Value   float64 // as published, in Unit; meaningless if Missing is set
-	Unit    string
-	Missing string // why there is no number, with the text in its place; "" if there is one
+	Value   float64 // as published, in the table's unit; meaningless if Missing is set
+	Missing string  // why there is no number, with the text in its place; "" if there is one
 }
 
 // Given reports whether the source gives a number.

@@ -39,7 +39,7 @@ func writeBench(w io.Writer, res analysis.Result, o Options) error {
 		{"run", res.Run.ID},
 		{"hosts", anyNamespaces(res.Scenarios).String()},
 	} {
-		if value := strings.TrimSpace(printable(c.value)); value != "" {
+		if value := strings.TrimSpace(Printable(c.value)); value != "" {
 			fmt.Fprintf(&b, "%s: %s\n", c.key, value)
 		}
 	}

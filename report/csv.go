@@ -112,7 +112,7 @@ func inert(cell string) string {
 	if _, err := strconv.ParseFloat(cell, 64); err == nil {
 		return cell
 	}
-	cell = printable(cell)
+	cell = Printable(cell)
 	for _, first := range strings.TrimLeft(cell, " \u00a0") {
 		if strings.ContainsRune("=+-@＝＋－＠", first) { // some accept the full-width ones, too
 			return "'" + cell

@@ -246,8 +246,8 @@ func newChartFile(where string, f figure, names map[string]int) Chart {
 	chart := f.chart.WithKeys(f.Keys)
 	return Chart{
 		Name: name, Title: title,
-		SVG: func(w io.Writer) error { return chart.WriteSVG(w, printable(title)) },
-		PNG: func(w io.Writer) error { return chart.WritePNG(w, printable(title)) },
+		SVG: func(w io.Writer) error { return chart.WriteSVG(w, Printable(title)) },
+		PNG: func(w io.Writer) error { return chart.WritePNG(w, Printable(title)) },
 	}
 }
 
@@ -285,7 +285,7 @@ var loadParts = []struct {
 // transaction of one workload, since networks that move less use less. names are those of
 // the clusters; rows returns the networks of one cluster.
 func loadFigure(c record.Cell, names []string, rows func(cluster int) []analysis.Row) figure {
-	kind, _ := analysis.CostKind(analysis.CPUMachine, c)
+	kind := analysis.CostKind(analysis.CPUMachine, c)
 	unit := "per GB"
 	if kind.Unit == "cpu-s" {
 		unit = "per transaction"

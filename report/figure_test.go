@@ -110,8 +110,7 @@ func loaded(network string, loads map[string]float64) analysis.Row {
 	row := analysis.Row{Cell: record.Cell{Network: network, Hosts: 2, Workload: record.TCPStream}, Status: record.OK}
 	for _, k := range analysis.CPUKinds() {
 		if v, ok := loads[k.Name]; ok {
-			cost, _ := analysis.CostKind(k.Name, row.Cell)
-			row.Costs = append(row.Costs, analysis.Figure{Kind: cost, Summary: analysis.Summary{N: 1, Estimate: v, Interval: analysis.Interval{Low: v, High: v}}})
+			row.Costs = append(row.Costs, analysis.Figure{Kind: analysis.CostKind(k.Name, row.Cell), Summary: analysis.Summary{N: 1, Estimate: v, Interval: analysis.Interval{Low: v, High: v}}})
 		}
 	}
 	return row

@@ -755,8 +755,8 @@ func hostileMatrix() analysis.Result {
 	for i := range f.Sweeps {
 		s := &f.Sweeps[i]
 		s.X.Title, s.Cell.Tool = hostile, hostile
-		for j := range s.XTicks {
-			s.XTicks[j].Label = hostile
+		for j := range s.X.Ticks {
+			s.X.Ticks[j].Label = hostile
 		}
 		for j := range s.Lines {
 			s.Lines[j].Network = hostile + s.Lines[j].Network

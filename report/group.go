@@ -207,7 +207,7 @@ func (g group) wordFor(l line) string {
 // name is shown as "baseline": the title and the first sentence name it.
 func (g group) shortBaseline() string {
 	const longest = 10 // columns
-	name := printable(g.baseline())
+	name := Printable(g.baseline())
 	if g.scenarios[0].Cell.Baseline != "" && displayWidth(name) > longest {
 		return "baseline"
 	}

@@ -134,11 +134,7 @@ func decided(m analysis.Multiplicity) string {
 func changeWidths(res analysis.Result) (all []float64) {
 	for _, r := range res.Rows() {
 		for _, f := range r.Figures {
-			c := f.Ratio
-			if c == nil || !c.Primary || c.Level == 0 || !(c.Value > 0) {
-				continue
-			}
-			if h := max(c.High/c.Value-1, 1-c.Low/c.Value); h > 0 && !math.IsInf(h, 0) && !math.IsNaN(h) {
+			if h, known := f.Ratio.HalfWidth(); known && h > 0 && f.Ratio.Primary {
 				all = append(all, h)
 			}
 		}

@@ -142,4 +142,4 @@ var markdownEscapes = strings.NewReplacer(
 )
 
 // markdown escapes text that Markdown or HTML would take for markup, a mention of a person or a link.
-func markdown(s string) string { return markdownEscapes.Replace(printable(s)) }
+func markdown(s string) string { return markdownEscapes.Replace(Printable(s)) }

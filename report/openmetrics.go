@@ -126,4 +126,4 @@ func cellLabels(s analysis.Scenario, c record.Cell) string {
 
 var labelEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
-func labelValue(s string) string { return `"` + labelEscapes.Replace(printable(s)) + `"` }
+func labelValue(s string) string { return `"` + labelEscapes.Replace(Printable(s)) + `"` }

@@ -45,18 +45,22 @@ func perDollar() record.Kind {
 	return record.Kind{Name: "per_dollar", Title: "throughput per dollar and hour", Unit: "bit/s", Better: record.HigherIsBetter}
 }
 
+func perDollarOf(p analysis.PerPrice) analysis.Summary {
+	return analysis.Summary{Estimate: p.PerDollar, Interval: p.Interval}
+}
+
 func priceFigure(all []analysis.PerPrice, colours colours) figure {
 	kind := perDollar()
-	sc := scaleFor(kind, all[0].PerDollar.Estimate)
+	sc := scaleFor(kind, all[0].PerDollar)
 	out := figure{Title: unitTitle(kind, sc) + hostsOf(all), Hint: hint(kind)}
-	instances := record.Gather(all, func(p analysis.PerPrice) string { return p.Instance.Name })
+	instances := record.Gather(all, func(p analysis.PerPrice) string { return p.Instance })
 	var names []string
 	for _, on := range instances {
-		names = append(names, on[0].Instance.Name)
+		names = append(names, on[0].Instance)
 	}
 	bars := func(instance int) (bars []spokenBar) {
 		for _, p := range instances[instance] {
-			b := valueBar(sc, p.PerDollar)
+			b := valueBar(sc, perDollarOf(p))
 			b.Name, b.Native, b.Look = networkName(p.Cell), p.Native, colours[networkName(p.Cell)]
 			bars = append(bars, spokenBar{Bar: b})
 		}
@@ -67,7 +71,7 @@ func priceFigure(all []analysis.PerPrice, colours colours) figure {
 
 func priceTable(all []analysis.PerPrice) table {
 	kind := perDollar()
-	sc := scaleFor(kind, all[0].PerDollar.Estimate)
+	sc := scaleFor(kind, all[0].PerDollar)
 	sh := table{Title: unitTitle(kind, sc) + ": " + traffic(all[0].Cell) + hostsOf(all), Stub: []string{"instance", "$/h"}, blank: absentCell(nil)}
 	var networks []string
 	for _, p := range all {
@@ -75,8 +79,8 @@ func priceTable(all []analysis.PerPrice) table {
 	}
 	sh.Columns = columnsOf(networks...)
 	for _, p := range all {
-		l := sh.line(p.Instance.Name, strconv.FormatFloat(p.Instance.Price, 'f', -1, 64))
-		l.Cells[slices.Index(networks, networkName(p.Cell))] = cell{Value: sc.number(p.PerDollar.Estimate), Spread: spread(sc, p.PerDollar)}
+		l := sh.line(p.Instance, strconv.FormatFloat(p.Price, 'f', -1, 64))
+		l.Cells[slices.Index(networks, networkName(p.Cell))] = cell{Value: sc.number(p.PerDollar), Spread: spread(sc, perDollarOf(p))}
 	}
 	return sh
 }

@@ -31,20 +31,19 @@ type Options struct {
 type Format struct {
 	Name  string
 	Ends  []string // file extensions, without dots, the usual one first
-	About string
 	Write func(w io.Writer, res analysis.Result, o Options) error
 }
 
 // Formats lists every format, the default first.
 func Formats() []Format {
 	return []Format{
-		{"text", []string{"txt", "text", "log"}, "tables and sentences for a terminal", ofDocument(writeText)},
-		{"html", []string{"html", "htm"}, "one self-contained page with charts, paths and every trial", ofDocument(writeHTML)},
-		{"md", []string{"md", "markdown"}, "GitHub Markdown", ofDocument(writeMarkdown)},
-		{"csv", []string{"csv"}, "one line for every network and metric", writeCSV},
-		{"json", []string{"json"}, "everything, in base units", writeJSON},
-		{"openmetrics", []string{"om", "prom", "openmetrics"}, "estimates, intervals and ratios for Prometheus", writeOpenMetrics},
-		{"bench", []string{"bench"}, "Go benchmark format, for benchstat", writeBench},
+		{"text", []string{"txt", "text", "log"}, ofDocument(writeText)},
+		{"html", []string{"html", "htm"}, ofDocument(writeHTML)},
+		{"md", []string{"md", "markdown"}, ofDocument(writeMarkdown)},
+		{"csv", []string{"csv"}, writeCSV},
+		{"json", []string{"json"}, writeJSON},
+		{"openmetrics", []string{"om", "prom", "openmetrics"}, writeOpenMetrics},
+		{"bench", []string{"bench"}, writeBench},
 	}
 }
 

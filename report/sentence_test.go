@@ -241,7 +241,12 @@ func TestNetworksThatTookLongToFallSilent(t *testing.T) {
 				t.Errorf("the page does not say %q", want)
 			}
 		}
-		var got struct{ Settlings []jsonSettling }
+		var got struct {
+			Settlings []struct {
+				Network string
+				analysis.Settling
+			}
+		}
 		if err := json.Unmarshal([]byte(write(t, "json", res, o)), &got); err != nil {
 			t.Fatal(err)
 		}
@@ -379,7 +384,7 @@ func TestNotesInEveryFormat(t *testing.T) {
 			for _, g := range groups {
 				find(map[string]string{"text": g.Title + ":", "md": "### " + g.Title, "html": `<h3 id="` + g.ID + `">` + g.Title}[format])
 				for _, note := range g.Notes {
-					find(map[string]string{"text": superscript([]int{note.Number}) + " " + printable(note.Text), "md": markdown(note.Text), "html": string(flags(note.Text))}[format])
+					find(map[string]string{"text": superscript([]int{note.Number}) + " " + Printable(note.Text), "md": markdown(note.Text), "html": string(flags(note.Text))}[format])
 				}
 			}
 		}

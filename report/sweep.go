@@ -135,7 +135,7 @@ func sweepColumns(s analysis.Sweep) []sweepColumn {
 	var all []sweepColumn
 	for _, l := range s.Lines {
 		for _, p := range l.Points {
-			if p.X < len(s.XTicks) && (p.Y < len(s.YTicks) || !s.Matrix()) {
+			if p.X < len(s.X.Ticks) && (p.Y < len(s.Y.Ticks) || !s.Matrix()) {
 				all = record.AddNew(all, sweepColumn{p.X, p.Y})
 			}
 		}
@@ -146,9 +146,9 @@ func sweepColumns(s analysis.Sweep) []sweepColumn {
 
 func (at sweepColumn) label(s analysis.Sweep) string {
 	if s.Matrix() {
-		return s.XTicks[at.x].Label + "×" + s.YTicks[at.y].Label
+		return s.X.Ticks[at.x].Label + "×" + s.Y.Ticks[at.y].Label
 	}
-	return s.XTicks[at.x].Label
+	return s.X.Ticks[at.x].Label
 }
 
 func spotNames(s analysis.Sweep) (names []string) {
@@ -234,7 +234,7 @@ func matrixTables(s analysis.Sweep, k record.Kind, marks map[string][]int) []tab
 	sc := sweepScale(s, k)
 	var all []table
 	for _, l := range s.Lines {
-		sh := table{Title: l.Network + ": " + lower(unitTitle(k, sc)), Stub: []string{s.X.Title}, Columns: columnsOf(labels(s.YTicks)...)}
+		sh := table{Title: l.Network + ": " + lower(unitTitle(k, sc)), Stub: []string{s.X.Title}, Columns: columnsOf(labels(s.Y.Ticks)...)}
 		sh.Note = "Rows: " + s.X.Title + "; columns: " + s.Y.Title
 		if l.Native {
 			sh.Note += "; each value with its interval."
@@ -245,9 +245,9 @@ func matrixTables(s analysis.Sweep, k record.Kind, marks map[string][]int) []tab
 			sh.Note += " Caveats: " + numbers(m) + "."
 		}
 		known := false
-		for x, tick := range s.XTicks {
+		for x, tick := range s.X.Ticks {
 			out := tableLine{Names: []string{tick.Label}}
-			for y := range s.YTicks {
+			for y := range s.Y.Ticks {
 				row := pointAt(l, sweepColumn{x, y})
 				shown, f, ok := metricCell(sc, row, k.Name)
 				if row == nil { // not planned
@@ -285,7 +285,7 @@ func swept(res analysis.Result) map[string]bool {
 	all, long := map[string]bool{}, map[string]bool{}
 	for _, s := range res.Sweeps {
 		maps.Copy(all, keysOf(s))
-		if s.Matrix() || len(s.XTicks) >= fewestTicks {
+		if s.Matrix() || len(s.X.Ticks) >= fewestTicks {
 			maps.Copy(long, keysOf(s))
 		}
 	}
@@ -348,15 +348,15 @@ func overlaps(all []analysis.Sweep) []overlap {
 	for i, s := range all {
 		covered := map[string]bool{}
 		for j, other := range all {
-			sparse := other.Matrix() && float64(len(sweepColumns(other))) < sparseMatrix*float64(len(other.XTicks)*len(other.YTicks))
-			if len(keys[j]) <= len(keys[i]) || sparse && len(s.XTicks) > fewestTicks {
+			sparse := other.Matrix() && float64(len(sweepColumns(other))) < sparseMatrix*float64(len(other.X.Ticks)*len(other.Y.Ticks))
+			if len(keys[j]) <= len(keys[i]) || sparse && len(s.X.Ticks) > fewestTicks {
 				continue
 			}
 			maps.Copy(covered, keys[j])
 		}
 		switch {
 		case slices.ContainsFunc(slices.Collect(maps.Keys(keys[i])), func(k string) bool { return !covered[k] }):
-		case len(s.XTicks) < fewestTicks:
+		case len(s.X.Ticks) < fewestTicks:
 			out[i] = dropped
 		default:
 			out[i] = within

@@ -105,7 +105,7 @@ func lineFigure(s analysis.Sweep, k record.Kind, colours colours) figure {
 	sc := sweepScale(s, k)
 	out := figure{Title: unitTitle(k, sc), Hint: hint(k)}
 	words := []string{out.Title + " by " + s.X.Title + ", " + out.Hint + "."}
-	axis, log := axisPlaces(s.XTicks)
+	axis, log := axisPlaces(s.X.Ticks)
 	var all []plot.Series
 	for _, l := range s.Lines {
 		line := plot.Series{Name: l.Network, Look: colours[l.Network]}
@@ -126,7 +126,7 @@ func lineFigure(s analysis.Sweep, k record.Kind, colours colours) figure {
 		}
 	}
 	x := plot.Axis{Title: s.X.Title, Log: log}
-	for i, t := range s.XTicks {
+	for i, t := range s.X.Ticks {
 		x.Ticks = append(x.Ticks, plot.Tick{At: axis[i], Text: t.Label})
 	}
 	out.chart = plot.Sweep(all, x, strings.Join(words, " "))
@@ -166,17 +166,17 @@ func heatFigures(s analysis.Sweep, k record.Kind) []figure {
 	}
 	var all []figure
 	for _, l := range s.Lines {
-		m := plot.Matrix{RowTitle: s.X.Title, ColumnTitle: s.Y.Title, Most: most, Rows: labels(s.XTicks), Columns: labels(s.YTicks)}
+		m := plot.Matrix{RowTitle: s.X.Title, ColumnTitle: s.Y.Title, Most: most, Rows: labels(s.X.Ticks), Columns: labels(s.Y.Ticks)}
 		var words []string
-		for x := range s.XTicks {
+		for x := range s.X.Ticks {
 			var cells []plot.HeatCell
-			for y := range s.YTicks {
+			for y := range s.Y.Ticks {
 				cell := plot.HeatCell{}
 				if row := pointAt(l, sweepColumn{x, y}); row != nil {
 					cell.Text = "–"
 					if f, ok := row.Figure(k.Name); ok {
 						cell = plot.HeatCell{Text: sc.number(f.Summary.Estimate), Value: f.Summary.Estimate / sc.factor, Known: true}
-						words = append(words, s.XTicks[x].Label+"×"+s.YTicks[y].Label+" "+cell.Text)
+						words = append(words, s.X.Ticks[x].Label+"×"+s.Y.Ticks[y].Label+" "+cell.Text)
 					}
 				}
 				cells = append(cells, cell)

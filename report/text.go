@@ -103,7 +103,7 @@ func (p *page) paragraph(mark string, s style, content string) {
 		return
 	}
 	indent := displayWidth(mark)
-	for i, l := range wrap(printable(content), p.width-indent) {
+	for i, l := range wrap(Printable(content), p.width-indent) {
 		lead := mark
 		if i > 0 {
 			lead = strings.Repeat(" ", indent)
@@ -149,9 +149,7 @@ func wrap(content string, width int) []string {
 
 // Printable replaces characters that could move the cursor, colour the screen or change the
 // direction of writing: names and reasons come from files and from other programs.
-func Printable(s string) string { return printable(s) }
-
-func printable(s string) string {
+func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
 			return ' '

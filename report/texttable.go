@@ -45,7 +45,7 @@ func newTextTable(t table, color bool) *textTable {
 	for _, l := range t.Lines {
 		var names []string
 		for i, name := range l.Names {
-			name = printable(name)
+			name = Printable(name)
 			if i == 0 && len(l.Marks) > 0 {
 				name += " " + superscript(l.Marks)
 			}
@@ -74,7 +74,7 @@ func newTextTable(t table, color bool) *textTable {
 }
 
 func pieces(c cell) [parts]piece {
-	p := [parts]piece{value: {text: printable(c.Value)}, valueSpread: {c.Spread, dim}, ratio: {text: c.Change}, ratioSpread: {c.Ends, dim}}
+	p := [parts]piece{value: {text: Printable(c.Value)}, valueSpread: {c.Spread, dim}, ratio: {text: c.Change}, ratioSpread: {c.Ends, dim}}
 	if len(c.Marks) > 0 {
 		p[value].text += " " + superscript(c.Marks)
 	}
@@ -147,7 +147,7 @@ func (t *textTable) grid() grid {
 		if t.results {
 			titles, units = append(titles, bold.paint(t.color, c.short)), append(units, dim.paint(t.color, heading))
 		} else {
-			units = append(units, bold.paint(t.color, printable(c.Title)))
+			units = append(units, bold.paint(t.color, Printable(c.Title)))
 		}
 		for j := range body {
 			body[j] = append(body[j], column[j])

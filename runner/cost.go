@@ -49,10 +49,7 @@ const ownTolerance = 1.05
 // watched, and a warning says so.
 func cost(t *record.Trial, idle, bytes, transactions float64) {
 	busy := t.CPU.Machine.Busy - idle*t.Window
-	own := t.CPU.Client.Total() + t.CPU.Server.Total()
-	for _, d := range t.CPU.Daemons {
-		own += d.Total()
-	}
+	own := t.CPU.Processes()
 	if own > busy*ownTolerance {
 		t.Warnings = append(t.Warnings, record.Warning{Code: "idle-was-busy", Text: "the machine was too busy while its idle CPU use was measured: the CPU cost counts only client, server and daemons, so it is a lower bound"})
 	}

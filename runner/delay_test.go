@@ -16,6 +16,7 @@ import (
 	"nettoll/platform/lab"
 	"nettoll/record"
 	"nettoll/runner"
+	"nettoll/runner/runnertest"
 	"nettoll/workload"
 	"nettoll/workload/engine"
 )
@@ -141,7 +142,7 @@ func slowStarts(t *testing.T) *record.File {
 			Options: record.Options{Congestion: "reno"}, Placement: record.PlacementFree, Offload: record.OffloadOff,
 		}},
 	}
-	file := &record.File{Trials: all(t, r)}
+	file := &record.File{Trials: runnertest.Run(t, r)}
 	file.Run.Settings = r.Settings
 	for _, tr := range file.Trials {
 		if tr.Status != record.OK || tr.Course == nil || len(tr.Course.Bytes) != 10 {

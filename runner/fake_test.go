@@ -38,7 +38,7 @@ type ground struct {
 	during func() // called in the probe
 }
 
-func (g *ground) Name() string { return g.name }
+func (g *ground) Info() platform.Info { return platform.Info{Name: g.name} }
 
 func (g *ground) Probe(context.Context) error {
 	g.w.mu.Lock()

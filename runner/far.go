@@ -143,16 +143,23 @@ func farEdgesOf(ctx context.Context, here, whose []*player, when []time.Time, by
 	now, mono := time.Now(), sampler.Monotonic()
 	for i, at := range when {
 		was, next := beside(whose, i)
-		for _, p := range here {
-			for _, q := range p.farQuestions(p == was || p == next) {
-				a := f.agents[q.agent]
-				if a == nil {
-					a = &farAgent{ahead: by[q.agent], known: map[string]int{}, edges: map[int]int{}}
-					f.agents[q.agent] = a
+		ask := func(own bool) {
+			for _, p := range here {
+				if own != (p == was || p == next) {
+					continue
 				}
-				a.ask(i, q, mono+int64(at.Sub(now)+a.ahead))
+				for _, q := range p.farQuestions(own) {
+					a := f.agents[q.agent]
+					if a == nil {
+						a = &farAgent{ahead: by[q.agent], known: map[string]int{}, edges: map[int]int{}}
+						f.agents[q.agent] = a
+					}
+					a.ask(i, q, mono+int64(at.Sub(now)+a.ahead))
+				}
 			}
 		}
+		ask(true) // first, since the time for it ends with the edge
+		ask(false)
 	}
 	for agent, a := range f.agents {
 		f.taking.Go(func() { a.took, a.err = a.series.Take(ctx, agent) })
@@ -241,7 +248,7 @@ func (q farQuestion) key() (string, json.RawMessage) {
 // errUnread is the error of what was not read between turns.
 var errUnread = errors.New("it was not read between turns")
 
-// answer decodes what an agent read at an edge, and returns when it had read everything by this machine's clock.
+// answer decodes what an agent read at an edge, and returns when it had read it by this machine's clock.
 func (f *farEdges) answer(edge int, q farQuestion, into any) (over time.Time, err error) {
 	a := f.agents[q.agent]
 	if a == nil {
@@ -258,11 +265,11 @@ func (f *farEdges) answer(edge int, q farQuestion, into any) (over time.Time, er
 	}
 	at := slices.Index(a.series.Moments[i].Calls, call)
 	r := a.took[i]
-	if at < 0 || at >= len(r.Found) {
+	if at < 0 || at >= len(r) {
 		return over, errUnread
 	}
 	now, mono := time.Now(), sampler.Monotonic()
-	return now.Add(time.Duration(r.Over-mono) - a.ahead), r.Found[at].Decode(into)
+	return now.Add(time.Duration(r[at].Over-mono) - a.ahead), r[at].Decode(into)
 }
 
 // count returns what a hop had counted at an edge.
@@ -274,10 +281,11 @@ func (f *farEdges) count(edge int, h network.Hop) (c network.Count, over time.Ti
 	return c, over, err
 }
 
-// add completes an edge with the counts of hops that agents on other machines read. The next turn begins at next.
-func (f *farEdges) add(edge int, e *turnEdge, next time.Time, was, then *player, all []*player) {
-	note := func(over time.Time, err error) {
-		e.late = e.late || over.After(next)
+// add completes an edge with the counts of hops that agents on other machines read. The next turn begins at next, and is
+// over at end: until then, networks that have no turn beside the edge rest.
+func (f *farEdges) add(edge int, e *turnEdge, next, end time.Time, was, then *player, all []*player) {
+	note := func(over, limit time.Time, err error) {
+		e.late = e.late || over.After(limit)
 		if err != nil {
 			e.err = err
 		}
@@ -289,7 +297,7 @@ func (f *farEdges) add(edge int, e *turnEdge, next time.Time, was, then *player,
 				if h.Asked != nil && i < len(counts) {
 					c, over, err := f.count(edge, h)
 					counts[i] = c
-					note(over, err)
+					note(over, next, err)
 				}
 			}
 			e.hops[p] = counts
@@ -298,7 +306,7 @@ func (f *farEdges) add(edge int, e *turnEdge, next time.Time, was, then *player,
 		if i, ok := p.proof.firstDevice(); ok && p.proof.hops[i].Asked != nil {
 			if c, over, err := f.count(edge, p.proof.hops[i]); err == nil { // an error will show up in its own turn
 				e.firsts[p] = c
-				note(over, nil)
+				note(over, end, nil)
 			}
 		}
 	}

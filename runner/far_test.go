@@ -2,13 +2,16 @@ package runner
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"nettoll/agent"
+	"nettoll/network"
 	"nettoll/platform"
+	"nettoll/sampler"
 	"nettoll/workload"
 )
 
@@ -75,5 +78,53 @@ func TestTurnsByTheClockThatIsKnownBest(t *testing.T) {
 	}
 	if _, err := timesOf(t.Context(), []*player{between(time.Minute, us, us), here}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestLateIsWhatWasReadLate has agents read the devices of two networks, of which one has its turn next, in time or late.
+// Counts of the other can be read until the turn is over. That nothing is left to read here is never late.
+func TestLateIsWhatWasReadLate(t *testing.T) {
+	reader := &agent.Client{}
+	of := func(device string) *player {
+		hop := network.Hop{Name: device, Kind: network.Device, Asked: &network.Asked{
+			Agent: reader, Method: "read", Params: device,
+			Count: func(answer func(any) error) (c network.Count, err error) { return c, answer(&c) },
+		}}
+		p := &player{attempt: &attempt{proof: &proof{hops: []network.Hop{hop}}}}
+		p.proof.among(nil)
+		return p
+	}
+	own, other := of("own"), of("other")
+	all := []*player{other, own}
+	const turn = time.Minute
+	for what, c := range map[string]struct {
+		own, other time.Duration // after the beginning of the turn
+		late       bool
+	}{
+		"all in time":            {-time.Second, -time.Second, false},
+		"the other in the turn":  {-time.Second, turn / 2, false},
+		"the own in the turn":    {turn / 2, -time.Second, true},
+		"the other after a turn": {-time.Second, 2 * turn, true},
+	} {
+		a := &farAgent{known: map[string]int{}, edges: map[int]int{}}
+		for _, p := range []*player{own, other} {
+			a.ask(0, hopQuestion(p.proof.hops[0]), 0)
+		}
+		next, mono := time.Now(), sampler.Monotonic()
+		found := func(after time.Duration) sampler.Found {
+			return sampler.Found{Result: json.RawMessage(`{"Bytes": 1}`), Over: mono + int64(after)}
+		}
+		a.took = []sampler.Reading{{found(c.own), found(c.other)}}
+		e, some := edgeBetween(t.Context(), nil, own, all)
+		f := &farEdges{agents: map[network.Agent]*farAgent{reader: a}}
+		f.add(0, &e, next, next.Add(turn), nil, own, all)
+		if some || e.late != c.late || e.err != nil || e.hops[own][0].Bytes != 1 || e.firsts[other].Bytes != 1 {
+			t.Errorf("%s: left to read here: %v; late: %v, want %v; %v, %v, %v", what, some, e.late, c.late, e.err, e.hops[own], e.firsts[other])
+		}
+	}
+	own.proof.hops[0].Asked = nil
+	own.proof.hops[0].Read = func(context.Context) (c network.Count, err error) { return c, nil }
+	if _, some := edgeBetween(t.Context(), nil, own, all); !some {
+		t.Error("a hop is read here, and nothing is said to be left to read here")
 	}
 }

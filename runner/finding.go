@@ -221,9 +221,7 @@ func (s *session) evidence(t *record.Trial, links []link) (evidence, error) {
 				continue
 			}
 			own = append(own, d)
-			if !slices.Contains(ev.path, d) {
-				ev.path = append(ev.path, d)
-			}
+			ev.path = record.AddNew(ev.path, d)
 		}
 		ev.paths = append(ev.paths, own)
 	}
@@ -254,9 +252,7 @@ func (ev evidence) most(places []string, counters ...string) (where string, n ui
 // endNames returns the names of the endpoints, each once.
 func (ev evidence) endNames() (all []string) {
 	for _, e := range ev.ends {
-		if !slices.Contains(all, e.Name) {
-			all = append(all, e.Name)
-		}
+		all = record.AddNew(all, e.Name)
 	}
 	return all
 }

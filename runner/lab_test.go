@@ -12,7 +12,7 @@ import (
 	"nettoll/platform/lab"
 	"nettoll/record"
 	"nettoll/runner"
-	"nettoll/sampler"
+	"nettoll/runner/runnertest"
 	"nettoll/workload"
 	"nettoll/workload/engine"
 )
@@ -48,34 +48,12 @@ func measure(t *testing.T, p platform.Platform, tool workload.Tool, a network.Dr
 // aRound runs one round of cells over one kind of network, whatever the cells call it.
 func aRound(t *testing.T, p platform.Platform, tool workload.Tool, tech network.Driver, cells ...record.Cell) []record.Trial {
 	t.Helper()
-	return all(t, &runner.Runner{
+	return runnertest.Run(t, &runner.Runner{
 		Networks: map[string]runner.Recipe{cells[0].Network: {Platform: p, Driver: tech}},
 		Tools:    map[string]workload.Tool{"engine": tool},
 		Cells:    cells,
 		Settings: record.Settings{Duration: 0.3, Warmup: 0.4, MaxRounds: 1},
 	})
-}
-
-// all runs all rounds on this machine and returns their trials.
-func all(t *testing.T, r *runner.Runner) (trials []record.Trial) {
-	t.Helper()
-	var err error
-	if r.Machine, err = sampler.Machine("/proc", "/sys"); err != nil {
-		t.Fatal(err)
-	}
-	r.Settings.MinRounds, r.Settings.Confidence, r.Settings.Seed = r.Settings.MaxRounds, 0.95, 1
-	r.Enough = func([]record.Trial) map[string]bool { return nil }
-	r.Save = func(t record.Trial) error {
-		trials = append(trials, t)
-		return nil
-	}
-	if _, err := r.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if want := len(r.Cells) * r.Settings.MaxRounds; len(trials) != want {
-		t.Fatalf("%d trials, want %d", len(trials), want)
-	}
-	return trials
 }
 
 // otherPath makes a network report another path.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/workload"
 )
@@ -181,9 +182,7 @@ func TestInterruptedPartIsIncomplete(t *testing.T) {
 // engines is a platform on which two networks can stand at once.
 type engines struct{ *ground }
 
-func (engines) AtOnce(int) int { return 2 }
-
-func (engines) Stood() []string { return nil }
+func (e engines) Info() platform.Info { return platform.Info{Name: e.name, AtOnce: 2} }
 
 // TestEnginesInParts measures more networks than a platform can have at once: each part has the baseline.
 func TestEnginesInParts(t *testing.T) {

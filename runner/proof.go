@@ -41,23 +41,15 @@ func begin(ctx context.Context, paths [][]network.Hop) (*proof, error) {
 		}
 	}
 	var err error
-	p.before, err = p.read(ctx)
+	p.before, err = p.read(ctx, nil)
 	return p, err
 }
 
-func (p *proof) read(ctx context.Context) ([]network.Count, error) {
-	return p.readSome(ctx, func(network.Hop) bool { return true })
-}
-
-// readHere reads the hops that no agent on another machine reads by itself.
-func (p *proof) readHere(ctx context.Context) ([]network.Count, error) {
-	return p.readSome(ctx, func(h network.Hop) bool { return h.Asked == nil })
-}
-
-func (p *proof) readSome(ctx context.Context, some func(network.Hop) bool) ([]network.Count, error) {
+// read reads the hops that some accepts; nil accepts all.
+func (p *proof) read(ctx context.Context, some func(network.Hop) bool) ([]network.Count, error) {
 	counts := make([]network.Count, len(p.hops))
 	for i, h := range p.hops {
-		if !some(h) {
+		if some != nil && !some(h) {
 			continue
 		}
 		var err error
@@ -76,7 +68,7 @@ const settle = 500 * time.Millisecond
 func (p *proof) finish(ctx context.Context, pairs []workload.Crossed) ([]record.Hop, error) {
 	deadline := time.Now().Add(settle)
 	for {
-		after, err := p.read(ctx)
+		after, err := p.read(ctx, nil)
 		if err != nil {
 			return nil, err
 		}

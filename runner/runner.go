@@ -14,7 +14,6 @@ import (
 	"nettoll/internal/oneline"
 	"nettoll/network"
 	"nettoll/plan"
-	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/sampler"
 	"nettoll/workload"
@@ -96,7 +95,7 @@ func (r *Runner) prepare(ctx context.Context) (err error) {
 	r.failed, r.worked = map[string][]int{}, map[string]int{}
 	r.probed, r.usable = map[string]bool{}, map[string]error{}
 	// Computed once, because the amount of free memory changes.
-	r.can = plan.AbleTo(r.Cells, r.Settings, r.atOnce, func(tool, work string) bool {
+	r.can = plan.AbleTo(r.Cells, r.Settings, r.room, func(tool, work string) bool {
 		t := r.Tools[tool]
 		return t.Stand != nil && slices.ContainsFunc(t.Drives, func(d workload.Drive) bool { return d.Workload == work && d.Turns })
 	})
@@ -288,19 +287,14 @@ func (r *Runner) has(c record.Cell, round, part int) bool {
 	return len(parts) > 0
 }
 
-// atOnce returns how many networks like that of a cell can stand at once on its platform; 0 means any number.
-func (r *Runner) atOnce(c record.Cell) int {
-	recipe, ok := r.Networks[c.Network]
+// room returns how many networks can stand at once with one.
+func (r *Runner) room(network string) plan.Room {
+	recipe, ok := r.Networks[network]
 	if !ok {
-		return 1
+		return plan.Room{AtOnce: 1}
 	}
-	if c.Twin > 0 && recipe.Driver.Single {
-		return 1
-	}
-	if b, ok := recipe.Platform.(platform.Engines); ok {
-		return b.AtOnce(c.Servers + c.Clients + c.Neighbours)
-	}
-	return 0
+	on := recipe.Platform.Info()
+	return plan.Room{AtOnce: on.AtOnce, Crowd: on.Crowd, Single: recipe.Driver.Single}
 }
 
 // inRound returns the number of trials that a round has. In a resumed run, the first round may
@@ -380,9 +374,9 @@ func (r *Runner) end(reason string, err error) record.End {
 	}
 	seen := map[string]bool{}
 	for _, recipe := range r.Networks {
-		if s, ok := recipe.Platform.(platform.Engines); ok && !seen[s.Name()] {
-			seen[s.Name()] = true
-			e.Stood = append(e.Stood, s.Stood()...)
+		if on := recipe.Platform.Info(); on.Stood != nil && !seen[on.Name] {
+			seen[on.Name] = true
+			e.Stood = append(e.Stood, on.Stood()...)
 		}
 	}
 	slices.Sort(e.Stood)

@@ -30,9 +30,7 @@ func TestPathThatChangesInMidTrial(t *testing.T) {
 		{"nothing", kernel.Bridge(), 1, func(*testing.T, *network.Network) {}, ""},
 		{"another bridge", kernel.BridgeWithoutNetfilter(), 1, func(t *testing.T, n *network.Network) {
 			on(t, host(n), func(ns *nl.NS) error {
-				attrs := netlink.NewLinkAttrs()
-				attrs.Name = "br1"
-				if err := ns.Add(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
+				if err := ns.Add(&netlink.Bridge{LinkAttrs: nl.Attrs("br1", 0)}); err != nil {
 					return err
 				}
 				if err := ns.Up("br1"); err != nil {

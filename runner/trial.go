@@ -196,8 +196,8 @@ func (s *session) measure(ctx context.Context, t *record.Trial, warmup, window t
 		}
 	}
 	a.job.Warmup, a.job.Duration, a.job.Watch = warmup, window, a.watch.watch(ctx)
-	if p, ok := s.r.Networks[t.Cell.Network].Platform.(platform.Quieter); ok {
-		defer p.Quiet()()
+	if quiet := s.r.Networks[t.Cell.Network].Platform.Info().Quiet; quiet != nil {
+		defer quiet()()
 	}
 	res, err := a.tool.Run(ctx, a.job)
 	if errors.Is(err, workload.ErrLate) {

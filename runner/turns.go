@@ -12,7 +12,6 @@ import (
 	"nettoll/internal/oneline"
 	"nettoll/network"
 	"nettoll/plan"
-	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/workload"
 )
@@ -81,8 +80,8 @@ func (r *Runner) takeTurns(ctx context.Context, c plan.Contest, in []*session, r
 			}
 		}
 		p.proof.among(others)
-		if q, ok := r.Networks[c.Cells[i].Network].Platform.(platform.Quieter); ok {
-			defer q.Quiet()()
+		if quiet := r.Networks[c.Cells[i].Network].Platform.Info().Quiet; quiet != nil {
+			defer quiet()()
 		}
 	}
 	clocks, err := timesOf(ctx, players)
@@ -222,8 +221,9 @@ func (r *Runner) play(ctx context.Context, players []*player, order []int, turn 
 			break
 		}
 		was, then := beside(counted, i)
-		edges[i] = edgeBetween(ctx, was, then, here)
-		edges[i].late = time.Now().After(next[i])
+		var some bool
+		edges[i], some = edgeBetween(ctx, was, then, here)
+		edges[i].late = some && time.Now().After(next[i])
 		if was != nil {
 			last := &was.readings[len(was.readings)-1]
 			last.use.to, last.over = was.readBy(ctx, next[i]), true
@@ -238,7 +238,7 @@ func (r *Runner) play(ctx context.Context, players []*player, order []int, turn 
 	turnsOf := map[*player]int{}
 	for i := range read {
 		was, then := beside(counted, i)
-		far.add(i, &edges[i], next[i], was, then, here)
+		far.add(i, &edges[i], next[i], next[i].Add(turn.Length()), was, then, here)
 		if was != nil {
 			last := &was.readings[turnsOf[was]-1]
 			if last.after = edges[i]; was.far() {
@@ -292,24 +292,28 @@ type turnEdge struct {
 	err    error
 }
 
-// edgeBetween reads the counters between the turns of two players, either of which may be nil.
-func edgeBetween(ctx context.Context, was, next *player, all []*player) turnEdge {
-	e := turnEdge{hops: map[*player][]network.Count{}, firsts: map[*player]network.Count{}}
+// edgeBetween reads the counters between the turns of two players, either of which may be nil, except those that agents on
+// other machines read. It reports whether that left some.
+func edgeBetween(ctx context.Context, was, next *player, all []*player) (e turnEdge, some bool) {
+	e = turnEdge{hops: map[*player][]network.Count{}, firsts: map[*player]network.Count{}}
 	for _, p := range all {
 		if p == was || p == next {
-			counts, err := p.proof.readHere(ctx)
+			here := func(h network.Hop) bool { return h.Asked == nil }
+			some = some || slices.ContainsFunc(p.proof.hops, here)
+			counts, err := p.proof.read(ctx, here)
 			if e.hops[p] = counts; err != nil {
 				e.err = err
 			}
 			continue
 		}
 		if i, ok := p.proof.firstDevice(); ok && p.proof.hops[i].Asked == nil {
+			some = true
 			if c, err := p.proof.hops[i].Read(ctx); err == nil { // an error will show up in its own turn
 				e.firsts[p] = c
 			}
 		}
 	}
-	return e
+	return e, some
 }
 
 // first returns the count of a network's first device.

@@ -21,6 +21,7 @@ import (
 	"nettoll/platform/lab"
 	"nettoll/record"
 	"nettoll/runner"
+	"nettoll/runner/runnertest"
 	"nettoll/sampler"
 	"nettoll/workload"
 	"nettoll/workload/engine"
@@ -51,7 +52,7 @@ func takeTurns(t *testing.T, p platform.Platform, tool workload.Tool, hosts int,
 			})
 		}
 	}
-	return all(t, r)
+	return runnertest.Run(t, r)
 }
 
 func TestNetworksTakeTurns(t *testing.T) {

@@ -85,11 +85,7 @@ func (r *Runner) group(ctx context.Context, g plan.Group, place *order) (ran int
 		if ctx.Err() != nil || r.hurry() {
 			break
 		}
-		trials, err := r.contest(ctx, c, stand, place.round)
-		if err != nil {
-			return ran, err
-		}
-		if err := save(trials...); err != nil {
+		if err := save(r.contest(ctx, c, stand, place.round)...); err != nil {
 			return ran, err
 		}
 	}
@@ -160,7 +156,7 @@ func (r *Runner) contests(g plan.Group, round int) []plan.Contest {
 
 // contest measures the cells of a contest, or a single cell, in networks that stand. A cell of a
 // network that has broken gets a trial that says why.
-func (r *Runner) contest(ctx context.Context, of plan.Contest, stand map[record.Cell]*session, round int) (done []record.Trial, err error) {
+func (r *Runner) contest(ctx context.Context, of plan.Contest, stand map[record.Cell]*session, round int) (done []record.Trial) {
 	began := time.Now()
 	var able plan.Contest
 	var in []*session
@@ -175,7 +171,7 @@ func (r *Runner) contest(ctx context.Context, of plan.Contest, stand map[record.
 		}
 	}
 	if len(able.Cells) == 0 {
-		return done, nil
+		return done
 	}
 	if r.Watch != nil {
 		r.Watch.Begin(able.Cells)
@@ -197,7 +193,7 @@ func (r *Runner) contest(ctx context.Context, of plan.Contest, stand map[record.
 		s.broke = s.fault(ctx, t)
 		done = append(done, *t)
 	}
-	return done, nil
+	return done
 }
 
 // untold returns the time it took to build and settle the network at its first call, for the first
@@ -212,8 +208,10 @@ func (s *session) untold() time.Duration {
 // removes it, the next measurement has less CPU time, and the machine is not idle when it is watched.
 // If waiting takes too long, the effect shows in the measurements.
 func (r *Runner) gone(ctx context.Context, v plan.Visit) {
-	if l, ok := r.Networks[v.Network].Platform.(platform.Lingerer); ok {
-		_ = l.Gone(ctx)
+	if recipe, ok := r.Networks[v.Network]; ok {
+		if gone := recipe.Platform.Info().Gone; gone != nil {
+			_ = gone(ctx)
+		}
 	}
 }
 
@@ -282,7 +280,7 @@ type Recipe struct {
 func (r *Runner) probe(ctx context.Context, name string, recipe Recipe) error {
 	r.probing.Lock()
 	defer r.probing.Unlock()
-	on := recipe.Platform.Name()
+	on := recipe.Platform.Info().Name
 	err, asked := r.usable[on]
 	if !asked {
 		err = recipe.Platform.Probe(ctx)

@@ -341,12 +341,8 @@ const (
 // processes of the traffic and the daemons, by their clocks, nor the kernel's work on packets, nor
 // the switches between all these, nor what the idle machine does.
 func foreignWork(use record.CPUUse, window time.Duration, switches uint64) []record.Warning {
-	own := use.Client.Total() + use.Server.Total()
-	for _, d := range use.Daemons {
-		own += d.Total()
-	}
 	seconds := window.Seconds()
-	over := use.Machine.Busy - use.Idle*seconds - own - use.Machine.Softirq - float64(switches)*switching.Seconds()
+	over := use.Machine.Busy - use.Idle*seconds - use.Processes() - use.Machine.Softirq - float64(switches)*switching.Seconds()
 	// The kernel samples softirq by ticks, and the clocks of each CPU may be off by a tick at either
 	// end.
 	ticks := use.Machine.Softirq/tick.Seconds() + 2*float64(len(use.Machine.PerCPU))

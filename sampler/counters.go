@@ -212,13 +212,10 @@ func RouteTo(to netip.Addr) (leads string, err error) {
 }
 
 // in calls ask in the network namespace at path.
-func in[T any](path string, ask func(*nl.NS) (T, error)) (all T, err error) {
-	err = nl.With(path, func(n *nl.NS) error {
-		all, err = ask(n)
-		return err
-	})
+func in[T any](path string, ask func(*nl.NS) (T, error)) (T, error) {
+	found, err := nl.Ask(path, ask)
 	if err != nil {
 		err = fmt.Errorf("sampler: %w", err)
 	}
-	return all, err
+	return found, err
 }

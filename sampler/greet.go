@@ -14,16 +14,13 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-)
 
-// Caller is an agent whose methods can be called.
-type Caller interface {
-	Call(ctx context.Context, method string, in, out any) error
-}
+	"nettoll/network"
+)
 
 // Pair is a client and a server that should meet.
 type Pair struct {
-	Client, Server Caller
+	Client, Server network.Agent
 	At             netip.AddrPort // where the client reaches the server
 	Own            netip.AddrPort // where packets that are sent to At arrive: the server listens only there
 }
@@ -41,7 +38,7 @@ type Unmet struct {
 func Meet(ctx context.Context, pairs []Pair, within time.Duration) (*Unmet, error) {
 	cookie := make([]byte, cookieSize)
 	rand.Read(cookie)
-	at := map[Caller][]netip.AddrPort{}
+	at := map[network.Agent][]netip.AddrPort{}
 	for _, p := range pairs {
 		at[p.Server] = append(at[p.Server], p.Own)
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"nettoll/internal/nl"
+	"nettoll/internal/testutil/machine"
 	"nettoll/sampler"
 )
 
@@ -33,20 +33,12 @@ func (here) Call(ctx context.Context, method string, in, out any) error {
 	return json.Unmarshal(b, out)
 }
 
-// loopback brings lo up in the tests' own namespace.
-func loopback(t *testing.T) {
-	t.Helper()
-	if err := nl.With("", func(n *nl.NS) error { return n.Up("lo") }); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func pair(at string) []sampler.Pair {
 	return []sampler.Pair{{Client: here{"client"}, Server: here{"server"}, At: netip.MustParseAddrPort(at), Own: netip.MustParseAddrPort(at)}}
 }
 
 func TestPairsMeet(t *testing.T) {
-	loopback(t)
+	machine.Loopback(t)
 	var all []sampler.Pair
 	for _, at := range []string{"127.0.0.1:20008", "[::1]:20008", "127.0.0.2:20008", "127.0.0.1:20008"} {
 		all = append(all, pair(at)...)
@@ -66,7 +58,7 @@ func TestPairsMeet(t *testing.T) {
 
 // TestStrangers checks that a server listens at one address, and answers only clients that know the cookie.
 func TestStrangers(t *testing.T) {
-	loopback(t)
+	machine.Loopback(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	cookie := []byte("0123456789abcdef")
@@ -92,7 +84,7 @@ func TestStrangers(t *testing.T) {
 
 // TestPortsAreFreeAfterwards takes the ports that an Answer listened at as soon as it has returned.
 func TestPortsAreFreeAfterwards(t *testing.T) {
-	loopback(t)
+	machine.Loopback(t)
 	at := netip.MustParseAddrPort("127.0.0.1:20008")
 	for range 200 {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -117,7 +109,7 @@ func TestPortsAreFreeAfterwards(t *testing.T) {
 }
 
 func TestWhatIsSeenOfAServerThatDoesNotAnswer(t *testing.T) {
-	loopback(t)
+	machine.Loopback(t)
 	mute, err := net.Listen("tcp4", "127.0.0.1:0") // accepts, and sends nothing
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +152,7 @@ func answersTCP(t *testing.T, at netip.AddrPort) {
 // TestServerThatAnswersLate checks that an answer may take longer than the pause between greetings,
 // and that the two have not met without an answer over TCP as well.
 func TestServerThatAnswersLate(t *testing.T) {
-	loopback(t)
+	machine.Loopback(t)
 	p, err := net.ListenPacket("udp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +183,7 @@ func TestServerThatAnswersLate(t *testing.T) {
 // TestPortThatIsNeverAnswered has a server that never answers the client's first port, as if its
 // first packet had come before the rules.
 func TestPortThatIsNeverAnswered(t *testing.T) {
-	loopback(t)
+	machine.Loopback(t)
 	at := netip.MustParseAddrPort("127.0.0.1:20008")
 	p, err := net.ListenPacket("udp4", at.String())
 	if err != nil {
@@ -221,7 +213,7 @@ func TestPortThatIsNeverAnswered(t *testing.T) {
 }
 
 func TestServerThatCannotAnswer(t *testing.T) {
-	loopback(t)
+	machine.Loopback(t)
 	taken, err := net.Listen("tcp4", "127.0.0.1:20008")
 	if err != nil {
 		t.Fatal(err)

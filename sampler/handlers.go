@@ -54,12 +54,8 @@ func Handlers() map[string]agent.Handler {
 			return c.Read()
 		}),
 		MethodInterfaces: agent.Typed(func(context.Context, struct{}) ([]nl.Interface, error) { return Devices("") }),
-		MethodDevice: agent.Typed(func(_ context.Context, d Device) (is nl.Interface, err error) {
-			err = nl.With(d.Space, func(n *nl.NS) error {
-				is, err = n.Interface(d.Name)
-				return err
-			})
-			return is, err
+		MethodDevice: agent.Typed(func(_ context.Context, d Device) (nl.Interface, error) {
+			return nl.Ask(d.Space, func(n *nl.NS) (nl.Interface, error) { return n.Interface(d.Name) })
 		}),
 		MethodCgroup:    agent.Typed(func(context.Context, struct{}) (time.Duration, error) { return Cgroup("/sys") }),
 		MethodEcho:      agent.Typed(func(ctx context.Context, e Echo) (struct{}, error) { return struct{}{}, e.Run(ctx) }),

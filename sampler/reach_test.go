@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"testing"
+	"time"
 
 	"nettoll/internal/nl"
 	"nettoll/sampler"
@@ -67,7 +68,14 @@ func TestReachFindsTheLargestPacket(t *testing.T) {
 	} {
 		for _, at := range []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.IPv6Loopback()} {
 			loopbackMTU(t, c.mtu)
-			got, err := sampler.Reach{To: echo(t, at), Cookie: cookie, MTU: c.tried}.Find(t.Context())
+			find := func() (sampler.Reached, error) {
+				return sampler.Reach{To: echo(t, at), Cookie: cookie, MTU: c.tried}.Find(t.Context())
+			}
+			got, err := find()
+			// On a busy machine there may be no time to try everything: then it is not known.
+			for began := time.Now(); err == nil && (got.There == 0 || got.Back == 0) && time.Since(began) < time.Minute; {
+				got, err = find()
+			}
 			if want := (sampler.Reached{There: c.want, Back: c.want}); err != nil || got != want {
 				t.Errorf("MTU %d at %s, up to %d: %+v, %v, want %+v", c.mtu, at, c.tried, got, err, want)
 			}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/agent"
+	"nettoll/network"
 )
 
 // Series is what an agent reads at times that it is told beforehand. If it were asked at those times instead, the
@@ -33,16 +34,14 @@ type Moment struct {
 	Calls []int `json:"calls"`
 }
 
-// Reading is what an agent read at a Moment.
-type Reading struct {
-	Over  int64   `json:"over_ns"` // when all had been read, by the same clock
-	Found []Found `json:"found"`   // in the order of its calls
-}
+// Reading is what an agent read at a Moment, in the order of its calls.
+type Reading []Found
 
 // Found is the result of a call, or why there is none.
 type Found struct {
 	Result json.RawMessage `json:"result,omitempty"`
 	Error  string          `json:"error,omitempty"`
+	Over   int64           `json:"over_ns"` // when the call had ended, by the clock of Moment
 }
 
 // Decode decodes the result.
@@ -66,6 +65,7 @@ func InSeries(all map[string]agent.Handler) agent.Handler {
 		type got struct {
 			result any
 			err    error
+			over   int64
 		}
 		var kept [][]got // encoded after the last reading, since encoding takes time
 		for _, m := range s.Moments {
@@ -85,20 +85,22 @@ func InSeries(all map[string]agent.Handler) agent.Handler {
 				} else {
 					one.err = fmt.Errorf("unknown method %q", s.Calls[i].Method)
 				}
+				one.over = Monotonic()
 				now = append(now, one)
 			}
-			readings, kept = append(readings, Reading{Over: Monotonic()}), append(kept, now)
+			kept = append(kept, now)
 		}
+		readings = make([]Reading, len(kept))
 		for i, now := range kept {
 			for _, one := range now {
-				var f Found
+				f := Found{Over: one.over}
 				if one.err == nil {
 					f.Result, one.err = json.Marshal(one.result)
 				}
 				if one.err != nil {
 					f.Error = one.err.Error()
 				}
-				readings[i].Found = append(readings[i].Found, f)
+				readings[i] = append(readings[i], f)
 			}
 		}
 		return readings, nil
@@ -109,7 +111,7 @@ func InSeries(all map[string]agent.Handler) agent.Handler {
 const atOnce = 200
 
 // Take has an agent take a series, and returns all readings when the last moment is over.
-func (s Series) Take(ctx context.Context, of Caller) ([]Reading, error) {
+func (s Series) Take(ctx context.Context, of network.Agent) ([]Reading, error) {
 	parts := slices.Collect(slices.Chunk(s.Moments, atOnce))
 	read := make([][]Reading, len(parts))
 	taking, within := errgroup.WithContext(ctx)

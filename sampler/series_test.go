@@ -36,13 +36,15 @@ func TestSeries(t *testing.T) {
 		t.Fatalf("%d readings of %d, %v", len(got), len(s.Moments), err)
 	}
 	for i, r := range got {
-		if r.Over < s.Moments[i].At {
-			t.Errorf("moment %d was read %v too early", i, time.Duration(s.Moments[i].At-r.Over))
+		for over, k := s.Moments[i].At, 0; k < len(r); over, k = r[k].Over, k+1 {
+			if r[k].Over < over {
+				t.Errorf("call %d of moment %d was over %v too early", k, i, time.Duration(over-r[k].Over))
+			}
 		}
 	}
 	var n int
 	for i, want := range []string{"no such device", "", `unknown method "none"`} {
-		if err := got[1].Found[i].Decode(&n); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if err := got[1][i].Decode(&n); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}

@@ -48,19 +48,20 @@ func (f *clusterFlags) onOwnCluster(network string) bool {
 
 // suitClusters finds mistakes in the flags for a run of the cells.
 func (f *runFlags) suitClusters(cells []record.Cell) error {
-	of := ofClusters(cells)
-	for _, name := range append([]string{privateCluster}, ownClusterFlags...) {
+	of, flags := ofClusters(cells), append([]string{privateCluster}, ownClusterFlags...)
+	if len(of) == 0 {
+		return f.without("of a cluster", "kubernetes:pod", flags...)
+	}
+	for _, name := range flags {
 		switch {
 		case !f.given(name):
-		case len(of) == 0:
-			return usagef("--%s: the run has no network of a cluster; name one, such as kubernetes:pod, or leave it out", name)
 		case f.cluster && name != privateCluster:
 			return usagef("--%s names a cluster that runs, --%s starts one; leave one out", name, privateCluster)
 		case f.flags.Lookup(name).Value.String() == "":
 			return usagef("--%s: no value is given", name)
 		}
 	}
-	if len(of) == 0 || f.cluster {
+	if f.cluster {
 		return nil
 	}
 	if f.given("cni") || slices.ContainsFunc(of, func(c record.Cell) bool { return c.CNI != "" }) {

@@ -122,7 +122,7 @@ func (f cniFlags) one(name string) (string, error) {
 func (f cniFlags) used(networks []string) error {
 	for i, name := range f.given() {
 		named := func(n string) bool {
-			bare := strings.TrimPrefix(n, platforms()[0].platform.Name()+":")
+			bare := strings.TrimPrefix(n, platforms()[0].plan.Name+":")
 			return bare == name || bare == "all"
 		}
 		if !slices.ContainsFunc(networks, named) {

@@ -105,7 +105,7 @@ func (a *app) doctor(ctx context.Context, labless error, asJSON bool) error {
 		as = "as an ordinary user, in a user namespace"
 	}
 	d := diagnosis{Machine: m, Lab: found("lab", as, labless), Placement: placementAdvice(m), Docker: engineFound()}
-	for _, v := range catalogue(private(a.paths, a.cni)) {
+	for _, v := range catalogue(startable(a.paths, a.cni, true, true)) {
 		all, err := tried(ctx, v, labless)
 		if err != nil {
 			return err
@@ -147,7 +147,7 @@ func tried(ctx context.Context, v platformNetworks, labless error) (all []findin
 			err = t.Probe(ctx, v.platform)
 		}
 		f := found(v.name(t), v.planned(t).Span(), err)
-		f.Platform = v.platform.Name()
+		f.Platform = v.plan.Name
 		all = append(all, f)
 	}
 	return all, nil
@@ -173,7 +173,7 @@ func (a *app) diagnose(out *bytes.Buffer, d diagnosis) {
 	}
 	if d.Lab.OK {
 		for _, v := range platforms() {
-			name := v.platform.Name()
+			name := v.plan.Name
 			if v.with == "" {
 				fmt.Fprintln(out, "\nnetworks")
 			} else {
@@ -240,10 +240,17 @@ func few(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// private returns platforms whose engines would be started.
-func private(paths program.Paths, conflists cniFlags) engines {
-	o := docker.Options{Lab: lab.New()}
-	return engines{docker: docker.New(o), swarm: docker.NewSwarm(o), kube: kubernetes.New(kubernetes.Options{Options: kube.Options{Paths: paths}, Lab: lab.New()}), paths: paths, cni: conflists}
+// startable returns platforms whose engines, or clusters, can be started for a run. Those of the others can only be named.
+func startable(paths program.Paths, conflists cniFlags, private, cluster bool) engines {
+	e := engines{paths: paths, cni: conflists}
+	if private {
+		o := docker.Options{Lab: lab.New()}
+		e.docker, e.swarm = docker.New(o), docker.NewSwarm(o)
+	}
+	if cluster {
+		e.kube = kubernetes.New(kubernetes.Options{Options: kube.Options{Paths: paths}, Lab: lab.New()})
+	}
+	return e
 }
 
 // engineEnv passes the state of the user's engine to the process inside. If there is no engine, it is a minus sign

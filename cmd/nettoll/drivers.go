@@ -23,7 +23,6 @@ import (
 	"nettoll/network/wireguard"
 	"nettoll/plan"
 	"nettoll/platform"
-	ondocker "nettoll/platform/docker"
 	"nettoll/platform/lab"
 	"nettoll/record"
 	"nettoll/runner"
@@ -44,51 +43,32 @@ import (
 // default.
 func catalogue(e engines) []platformNetworks {
 	e = e.named()
-	return prefixed([]platformNetworks{
+	return completed([]platformNetworks{
 		{
 			platform: lab.New(), about: "private namespaces of this machine",
 			drivers: slices.Concat(ofKernel(), ofPrograms(e.paths), e.cni.drivers()),
 		},
 		{
 			platform: e.docker, about: "Docker engines: the user's, or private ones", with: "--private-engine",
-			native: "native", usual: []string{"bridge", "published"}, visit: 400 * time.Millisecond, container: 200 * time.Millisecond,
-			room:    besideOn(ondocker.BorrowedAtOnce),
+			plan:    plan.Platform{Native: "native", Usual: []string{"bridge", "published"}, Visit: 400 * time.Millisecond, Container: 200 * time.Millisecond},
 			drivers: ofDocker(e.paths),
 		},
 		{
 			platform: e.swarm, about: "Docker engines that are nodes of one swarm: the user's, or private ones", with: "--private-engine",
-			native: "native", usual: []string{"overlay"}, visit: time.Second, container: 300 * time.Millisecond,
-			room:    besideOn(1),
+			plan:    plan.Platform{Native: "native", Usual: []string{"overlay"}, Visit: time.Second, Container: 300 * time.Millisecond},
 			drivers: docker.Swarm(),
 		},
 		{
 			platform: e.ssh, about: "machines of yours, reached by ssh", with: "--hosts-ssh",
-			native: "native", usual: []string{"native"}, visit: 450 * time.Millisecond,
-			room:    func(_, _ bool) (int, int) { return platform.MostPlaces, 0 },
+			plan:    plan.Platform{Native: "native", Usual: []string{"native"}, Visit: 450 * time.Millisecond},
 			drivers: overssh.All(),
 		},
 		{
 			platform: e.kube, about: "Kubernetes clusters: the user's, or private ones", with: "--private-cluster",
-			native: "native", usual: []string{"pod", "service"}, visit: 5 * time.Second, container: 500 * time.Millisecond,
-			room: func(_, cluster bool) (int, int) {
-				if cluster {
-					return platform.MostPlaces, 0
-				}
-				return platform.MostPlaces, kube.OwnPods
-			},
+			plan:    plan.Platform{Native: "native", Usual: []string{"pod", "service"}, Visit: 5 * time.Second, Container: 500 * time.Millisecond},
 			drivers: kubernetes.All(),
 		},
 	})
-}
-
-// besideOn returns the room on engines. borrowed is how many networks can stand at once on those of the user's.
-func besideOn(borrowed int) func(private, cluster bool) (networks, containers int) {
-	return func(private, _ bool) (int, int) {
-		if private {
-			return ondocker.PrivateAtOnce, 0
-		}
-		return borrowed, 0
-	}
 }
 
 // ofKernel returns networks that need only the kernel.
@@ -155,27 +135,19 @@ type platformNetworks struct {
 	platform platform.Platform
 	about    string // in a few words
 	with     string // the flag that starts or names its hosts, empty for the default platform
-	// native is the network that stands for its hosts without containers; the default platform has one for each
-	// number of hosts, see record.Native.
-	native  string
-	drivers []network.Driver
-	// usual are the networks that the platform's name stands for where a network is expected.
-	usual []string
-	// visit and container are the approximate extra times, compared with the lab, of building a network and of
-	// starting a container.
-	visit, container time.Duration
-	// room returns how many of its networks can stand at once, and how many containers these can have together, with 0
-	// for any number; private and cluster say whether engines, and clusters, are nettoll's own. Without it, any number.
-	room func(private, cluster bool) (networks, containers int)
-
-	prefix string // of its networks' names; empty for the default platform
+	plan     plan.Platform
+	drivers  []network.Driver
+	prefix   string // of its networks' names; empty for the default platform
 }
 
-// prefixed sets the prefix of the networks of all platforms but the first.
-func prefixed(all []platformNetworks) []platformNetworks {
+// completed adds what the platforms say of themselves, and the prefix of the networks of all but the first.
+func completed(all []platformNetworks) []platformNetworks {
 	for i := range all {
+		v := &all[i]
+		says := v.platform.Info()
+		v.plan.Name, v.plan.AtOnce, v.plan.Crowd = says.Name, says.AtOnce, says.Crowd
 		if i > 0 {
-			all[i].prefix = all[i].platform.Name() + ":"
+			v.prefix = says.Name + ":"
 		}
 	}
 	return all
@@ -187,7 +159,7 @@ func (v platformNetworks) name(d network.Driver) string { return v.prefix + d.Na
 // planned returns what the planner needs to know of a driver's network.
 func (v platformNetworks) planned(d network.Driver) plan.Network {
 	return plan.Network{
-		Name: d.Name, Hosts: d.Hosts, Families: d.Families, Platforms: []string{v.platform.Name()},
+		Name: d.Name, Hosts: d.Hosts, Families: d.Families, Platforms: []string{v.plan.Name},
 		Like: d.Like, Endpoints: d.Endpoints, Overflow: d.Overflow, Single: d.Single, Has: d.Has, Startup: d.Startup,
 	}
 }
@@ -253,15 +225,15 @@ func wholeNames() []string {
 }
 
 func platformNames() []string {
-	return namesOf(func(v platformNetworks) []string { return []string{v.platform.Name()} })
+	return namesOf(func(v platformNetworks) []string { return []string{v.plan.Name} })
 }
 
 // usualNames returns the platforms whose names stand for networks where a network is expected.
 func usualNames() []string {
 	return namesOf(func(v platformNetworks) []string {
-		if len(v.usual) == 0 {
+		if len(v.plan.Usual) == 0 {
 			return nil
 		}
-		return []string{v.platform.Name()}
+		return []string{v.plan.Name}
 	})
 }

@@ -53,21 +53,29 @@ func (f *engineFlags) borrows(cells []record.Cell) bool {
 	return !f.private && len(ofEngines(cells)) > 0
 }
 
-// suit finds mistakes in the flags for a run of the cells: flags that would have no effect, and names that cannot
-// be those of engines.
-func (f *engineFlags) suit(cells []record.Cell, given func(string) bool) error {
+// suitEngines finds mistakes in the flags for a run of the cells: flags that would have no effect, and names that
+// cannot be those of engines.
+func (f *runFlags) suitEngines(cells []record.Cell) error {
 	const host, private = "docker-host", "private-engine"
-	if given(host) && f.private {
+	if f.given(host) && f.private {
 		return usagef("--%s names an engine that runs, --%s starts one; leave one out", host, private)
 	}
 	if len(ofEngines(cells)) == 0 {
-		for _, name := range []string{host, private, "docker-image", "docker-tools"} {
-			if given(name) {
-				return usagef("--%s: the run has no network of an engine; name one, such as docker:bridge, or leave it out", name)
-			}
+		if err := f.without("of an engine", "docker:bridge", host, private, "docker-image", "docker-tools"); err != nil {
+			return err
 		}
 	}
 	return f.named()
+}
+
+// without refuses flags for networks of which the run has none.
+func (f *runFlags) without(networks, such string, flags ...string) error {
+	for _, name := range flags {
+		if f.given(name) {
+			return usagef("--%s: the run has no network %s; name one, such as %s, or leave it out", name, networks, such)
+		}
+	}
+	return nil
 }
 
 // onEnginesThere leaves out networks on more hosts than the user has engines, unless that many were requested or
@@ -86,17 +94,20 @@ func (f *runFlags) onEnginesThere(s *plan.Suite, cells []record.Cell) []record.C
 			tooMany[c.Hosts] = false
 		}
 	}
-	left := slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return tooMany[c.Hosts] })
+	return leaveOut(s, cells, func(c record.Cell) bool { return tooMany[c.Hosts] }, func(c record.Cell) string {
+		return fmt.Sprintf("that takes %d engines; name each with --docker-host, or have them started (--private-engine)", c.Hosts)
+	})
+}
+
+// leaveOut leaves out some cells, unless nothing else is left, and adds their networks to the suite's skips.
+func leaveOut(s *plan.Suite, cells []record.Cell, some func(record.Cell) bool, why func(record.Cell) string) []record.Cell {
+	left := slices.DeleteFunc(slices.Clone(cells), some)
 	if len(left) == 0 {
 		return cells
 	}
 	for _, c := range cells {
-		skip := plan.Skip{
-			Network: fmt.Sprintf("%s on %s", c.Network, hosts(c.Hosts)),
-			Reason:  fmt.Sprintf("that takes %d engines; name each with --docker-host, or have them started (--private-engine)", c.Hosts),
-		}
-		if tooMany[c.Hosts] && !c.IsNative() && !slices.Contains(s.Skips, skip) {
-			s.Skips = append(s.Skips, skip)
+		if some(c) && !c.IsNative() {
+			s.Skips = record.AddNew(s.Skips, plan.Skip{Network: fmt.Sprintf("%s on %s", c.Network, hosts(c.Hosts)), Reason: why(c)})
 		}
 	}
 	return left

@@ -44,7 +44,7 @@ func (a *app) findImpossible(ctx context.Context, cells []record.Cell, e engines
 		}
 		if _, asked := h.networks[c.Network]; !asked && !left(c.Network) {
 			r := recipes[c.Network]
-			name := r.Platform.Name()
+			name := r.Platform.Info().Name
 			err, asked := platforms[name]
 			if !asked {
 				err = r.Platform.Probe(ctx)

@@ -53,12 +53,8 @@ func (f *runFlags) lifts() bool {
 // private or the user's.
 func known(paths program.Paths, conflists cniFlags, private, cluster bool) plan.Known {
 	var k plan.Known
-	for _, v := range catalogue(engines{cni: conflists}) {
-		atOnce, crowd := 0, 0
-		if v.room != nil {
-			atOnce, crowd = v.room(private, cluster)
-		}
-		k.Platforms = append(k.Platforms, plan.Platform{Name: v.platform.Name(), Native: v.native, Visit: v.visit, Container: v.container, Usual: v.usual, AtOnce: atOnce, Crowd: crowd})
+	for _, v := range catalogue(startable(paths, conflists, private, cluster)) {
+		k.Platforms = append(k.Platforms, v.plan)
 		for _, d := range v.drivers {
 			k.Networks = append(k.Networks, v.planned(d))
 		}

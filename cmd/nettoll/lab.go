@@ -342,7 +342,7 @@ func (a *app) swarm(ctx context.Context, f labFlags, command []string) (err erro
 	if err != nil {
 		return withRemedy(err)
 	}
-	nodes := hosts.Docker()
+	nodes := hosts.Docker
 	defer func() {
 		err = errors.Join(err, ending(ctx, func(ctx context.Context) error { return engine.Clear(ctx, nodes) }))
 	}()

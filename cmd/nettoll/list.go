@@ -17,7 +17,7 @@ func (a *app) listCommand() *cobra.Command {
 	networks := func(w *tabwriter.Writer) {
 		for _, v := range catalogue(engines{cni: a.cni}) {
 			for _, t := range v.drivers {
-				if name := v.name(t); of == "" || of == v.platform.Name() || of == name || of == t.Name || strings.HasPrefix(name, of+"-") || strings.HasPrefix(t.Name, of+"-") {
+				if name := v.name(t); of == "" || of == v.plan.Name || of == name || of == t.Name || strings.HasPrefix(name, of+"-") || strings.HasPrefix(t.Name, of+"-") {
 					fmt.Fprintf(w, "%s\t%s\t%s\n", name, v.planned(t).Span(), t.About)
 				}
 			}
@@ -48,7 +48,7 @@ func (a *app) listCommand() *cobra.Command {
 				if v.with != "" {
 					about = v.about + " (" + v.with + ")"
 				}
-				fmt.Fprintf(w, "%s\t%s\n", v.platform.Name(), about)
+				fmt.Fprintf(w, "%s\t%s\n", v.plan.Name, about)
 			}
 		},
 		"instances": func(w *tabwriter.Writer) {

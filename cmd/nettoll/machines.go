@@ -52,12 +52,7 @@ func ofMachines(cells []record.Cell) []record.Cell { return cellsOn[*ssh.SSH](ce
 func (f *runFlags) suitMachines(cells []record.Cell) error {
 	m, of := &f.machineFlags, ofMachines(cells)
 	if len(of) == 0 {
-		for _, name := range machineFlagNames {
-			if f.given(name) {
-				return usagef("--%s: the run has no network between machines; name one, such as ssh:native, or leave it out", name)
-			}
-		}
-		return nil
+		return f.without("between machines", "ssh:native", machineFlagNames...)
 	}
 	if len(m.targets) == 0 {
 		return usagef("%s: on which machines? Name them as ssh takes them: --hosts-ssh a,b", of[0].Network)
@@ -127,17 +122,8 @@ func (f *runFlags) onMachinesThere(s *plan.Suite, cells []record.Cell) []record.
 	if len(f.targets) > 1 {
 		fits = func(c record.Cell) bool { return !onMachines(c.Network) || 1 < c.Hosts && c.Hosts <= len(f.targets) }
 	}
-	left := slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return !fits(c) })
-	if len(left) == 0 {
-		return cells
-	}
-	for _, c := range cells {
-		skip := plan.Skip{Network: fmt.Sprintf("%s on %s", c.Network, hosts(c.Hosts)), Reason: fmt.Sprintf("--hosts-ssh names %d", len(f.targets))}
-		if !fits(c) && !c.IsNative() && !slices.Contains(s.Skips, skip) {
-			s.Skips = append(s.Skips, skip)
-		}
-	}
-	return left
+	return leaveOut(s, cells, func(c record.Cell) bool { return !fits(c) },
+		func(record.Cell) string { return fmt.Sprintf("--hosts-ssh names %d", len(f.targets)) })
 }
 
 // busiest is how many transactions per second one flow completes at most, over the fastest network between machines, and
@@ -262,7 +248,7 @@ func (a *app) reach(ctx context.Context, f *runFlags, cells []record.Cell) error
 // cannot be done, the trials say why.
 func (a *app) equip(ctx context.Context, on *ssh.SSH, cells []record.Cell) error {
 	all := toolByName(a.paths)
-	for _, name := range distinct(cells, func(c record.Cell) string { return c.Tool }) {
+	for _, name := range distinct(cells, toolOf) {
 		if all[name].Pack == nil {
 			continue
 		}

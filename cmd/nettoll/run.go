@@ -74,7 +74,7 @@ trials failed, which the report counts; 1 when something has no good trial, or t
 			if err != nil {
 				return f.fault(err, args)
 			}
-			if err := f.suit(cells, f.given); err != nil {
+			if err := f.suitEngines(cells); err != nil {
 				return err
 			}
 			cells = f.onMachinesThere(&suite, f.onEnginesThere(&suite, cells))
@@ -314,7 +314,7 @@ func (a *app) look(ctx context.Context, f runFlags, cells []record.Cell) (h impo
 			return h, err
 		}
 	}
-	on := private(a.paths, a.cni)
+	on := startable(a.paths, a.cni, true, true)
 	if !f.cluster && len(ofClusters(cells)) > 0 {
 		on.kube = kubernetes.New(kubernetes.Options{Own: f.own()})
 	}
@@ -372,7 +372,7 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 	if err := plan.Resumable(file.Run.Cells, set, f.known()); err != nil {
 		return usagef("--resume %s: %w; begin another run", f.resume, err)
 	}
-	if err := f.suit(file.Run.Cells, f.given); err != nil {
+	if err := f.suitEngines(file.Run.Cells); err != nil {
 		return err
 	}
 	if err := f.suitMachines(file.Run.Cells); err != nil {
@@ -513,11 +513,9 @@ func pageOf(path string) string {
 // broken returns an error if a cell that was tried, and can run here, has no good trial. Single failed trials are
 // counted in the report, and do not change the exit status: the other trials are not affected.
 func broken(res analysis.Result) error {
-	for _, s := range res.Scenarios {
-		for _, row := range s.Rows {
-			if row.Status == record.Failed || row.Status == record.Invalid {
-				return exitError(exitFailure)
-			}
+	for _, row := range res.Rows() {
+		if row.Status == record.Failed || row.Status == record.Invalid {
+			return exitError(exitFailure)
 		}
 	}
 	return nil

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/moby/moby/client"
+
+	"nettoll/internal/testutil/machine"
 )
 
 // answers returns a handler that answers every request with the status, headers and body.
@@ -30,7 +32,7 @@ func engineOf(version string) http.Handler {
 
 func serve(t *testing.T, h http.Handler) Target {
 	t.Helper()
-	loopback(t)
+	machine.Loopback(t)
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
 	return Target{Host: "tcp://" + s.Listener.Addr().String(), Source: flag}
@@ -65,7 +67,7 @@ func TestAnswers(t *testing.T) {
 
 func TestNoHTTP(t *testing.T) {
 	clean(t)
-	loopback(t)
+	machine.Loopback(t)
 	for _, c := range []struct{ says, reason, remedy string }{
 		{"SSH-2.0-OpenSSH_9.2\r\n", "does not speak HTTP", "--docker-host"},
 		{"\x15\x03\x01\x00\x02\x02\x16", "do not agree on TLS", "DOCKER_TLS_VERIFY=1"},

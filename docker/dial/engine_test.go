@@ -14,6 +14,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"nettoll/docker/dockertest"
+	"nettoll/internal/testutil/machine"
 	"nettoll/platform/platformtest"
 )
 
@@ -32,7 +33,7 @@ func startEngine(t *testing.T) *realEngine {
 	if _, err := exec.LookPath("docker"); err != nil {
 		platformtest.Require(t, "dockerd", err)
 	}
-	loopback(t)
+	machine.Loopback(t)
 	e := &realEngine{tcp: freePort(t), authority: newAuthority(t, "the engine's")}
 	e.group, e.gid = foreignGroup(t)
 	own := e.authority.issue(t, "127.0.0.1", time.Now().Add(time.Hour)).store(t, e.authority.pem)

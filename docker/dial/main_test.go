@@ -7,11 +7,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
-	"nettoll/internal/nl"
 	"nettoll/internal/testutil"
+	"nettoll/internal/testutil/machine"
 )
 
 // connectTo makes a copy of this program connect to the engine that it names, as the user under which it
@@ -42,23 +43,10 @@ func clean(t testing.TB) folder {
 	return folder(dir)
 }
 
-// loopback makes addresses of this machine usable inside the lab.
-func loopback(t *testing.T) {
-	t.Helper()
-	if err := nl.With("", func(n *nl.NS) error { return n.Up("lo") }); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // freePort returns a TCP port of 127.0.0.1 on which nobody listens.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(machine.FreePort(t)))
 }
 
 func write(t *testing.T, dir, name, text string, mode os.FileMode) string {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil/machine"
 	"nettoll/platform/platformtest"
 )
 
@@ -51,7 +52,7 @@ func gone(t *testing.T, name string) {
 func TestSSHRefused(t *testing.T) {
 	sshProgram(t)
 	clean(t)
-	loopback(t)
+	machine.Loopback(t)
 	host, port, err := net.SplitHostPort(freePort(t))
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +71,7 @@ func TestSSHRefused(t *testing.T) {
 func TestSSHSilent(t *testing.T) {
 	sshProgram(t)
 	clean(t)
-	loopback(t)
+	machine.Loopback(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -15,12 +15,14 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"nettoll/internal/testutil/machine"
 )
 
 // serveTLS answers pings over TLS.
 func serveTLS(t *testing.T, config *tls.Config) string {
 	t.Helper()
-	loopback(t)
+	machine.Loopback(t)
 	s := httptest.NewUnstartedServer(engineOf("1.41"))
 	s.Config.ErrorLog = log.New(io.Discard, "", 0) // handshakes fail here on purpose
 	s.TLS = config

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil/machine"
 	"nettoll/platform/lab"
 )
 
@@ -116,7 +117,7 @@ func TestPermission(t *testing.T) {
 
 func TestTCPRefusals(t *testing.T) {
 	clean(t)
-	loopback(t)
+	machine.Loopback(t)
 	nobody := freePort(t)
 	_, err := Connect(t.Context(), Target{Host: "tcp://" + nobody})
 	unreachable(t, err, nobody+": connect: connection refused", "is dockerd running there with -H tcp://"+nobody)
@@ -131,7 +132,7 @@ func TestTCPRefusals(t *testing.T) {
 
 func TestSilence(t *testing.T) {
 	clean(t)
-	loopback(t)
+	machine.Loopback(t)
 	for scheme, remedy := range map[string]string{"unix": "it may hang", "tcp": "no firewall drops"} {
 		address := t.TempDir() + "/s"
 		if scheme == "tcp" {

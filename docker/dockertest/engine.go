@@ -21,7 +21,7 @@ import (
 
 	"nettoll/docker/engine"
 	"nettoll/internal/cgroup"
-	"nettoll/internal/nl"
+	"nettoll/internal/testutil/machine"
 	"nettoll/platform/lab"
 	"nettoll/platform/platformtest"
 )
@@ -48,9 +48,7 @@ func Start(t *testing.T, size string, args ...string) *Engine {
 	if !lab.AsRoot() {
 		platformtest.Require(t, "dockerd", errors.New("dockerd must be started by root"))
 	}
-	if err := nl.With("", func(n *nl.NS) error { return n.Up("lo") }); err != nil {
-		t.Fatal(err)
-	}
+	machine.Loopback(t)
 	dir, err := os.MkdirTemp("/run", "engine-")
 	if err != nil {
 		t.Fatal(err)

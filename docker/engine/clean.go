@@ -85,12 +85,7 @@ func Clean(ctx context.Context, c *client.Client, dry bool, keep func(Trace) boo
 	return done, errors.Join(errs...)
 }
 
-// Traces returns what runs have on an engine, in the order of the runs' ids.
-func Traces(ctx context.Context, c *client.Client) ([]Trace, error) {
-	objects, err := find(ctx, c)
-	return traces(objects), err
-}
-
+// traces gathers objects by their runs, in the order of the runs' ids.
 func traces(objects []Object) (all []Trace) {
 	by := map[string]*Trace{}
 	makers := map[string]State{}

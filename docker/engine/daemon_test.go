@@ -35,16 +35,14 @@ func (d *daemon) isEmpty(t *testing.T) {
 	t.Helper()
 	c, left := d.Client(t), []string{"unknown"}
 	for deadline := time.Now().Add(dockertest.Patience); len(left) > 0 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		all, err := engine.Traces(t.Context(), c)
+		all, err := engine.Clean(t.Context(), c, true, func(engine.Trace) bool { return false })
 		if err != nil {
 			t.Fatal(err)
 		}
 		left = nil
-		for _, trace := range all {
-			for _, o := range trace.Objects {
-				if o.Kind != "image" {
-					left = append(left, o.String())
-				}
+		for _, o := range all.Removed {
+			if o.Kind != "image" {
+				left = append(left, o.String())
 			}
 		}
 	}

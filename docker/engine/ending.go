@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -128,7 +129,7 @@ func (h *Host) Fault(ctx context.Context) error {
 		return fmt.Errorf("docker: the engine of %s: %w", h.name, brief(err))
 	}
 	h.mu.Lock()
-	made := append([]*Container{}, h.made...)
+	made := slices.Clone(h.made)
 	h.mu.Unlock()
 	for _, c := range made {
 		if err := c.fault(ctx); err != nil {

@@ -81,17 +81,9 @@ type Provider interface {
 	platform.Platform
 	// Engines returns hosts with engines that have the settings. The error wraps
 	// platform.ErrUnsupported if there are none.
-	Engines(ctx context.Context, req platform.HostRequest, s Settings) (Hosts, error)
+	Engines(ctx context.Context, req platform.HostRequest, s Settings) (*Hosts, error)
 	// Private reports whether engines are started for the measurement, on this machine.
 	Private() bool
-}
-
-// Hosts are hosts with engines.
-type Hosts interface {
-	platform.Hosts
-	Docker() []*Host
-	// Swarm returns the swarm that all engines are nodes of; nil if none was requested.
-	Swarm() *Swarm
 }
 
 // Borrow returns an engine of the user as a host. Only the engine changes anything on that machine.
@@ -132,10 +124,10 @@ func (h *Host) Borrowed() bool { return h.under == nil }
 // Facts implements platform.Endpoint.
 func (h *Host) Facts() platform.Facts {
 	if h.under != nil {
-		return platform.Facts{NetNS: h.NetNS(), Around: h.under.Facts().Around}
+		return platform.Facts{NetNS: h.NetNS(), Around: h.under.Facts().Around, Share: h.Share}
 	}
 	around := platform.Surroundings{Outlive: h.here, Open: true} // on another machine it is a container
-	return platform.Facts{NetNS: h.NetNS(), Borrowed: true, Around: around}
+	return platform.Facts{NetNS: h.NetNS(), Borrowed: true, Around: around, Share: h.Share}
 }
 
 // Uplink implements platform.Host. A machine of the user has none: no traffic goes through its own
@@ -196,10 +188,10 @@ func (h *Host) out(ctx context.Context) (*Container, error) {
 // Interfaces lists the host's network devices.
 func (h *Host) Interfaces(ctx context.Context) (all []nl.Interface, err error) {
 	if h.here && h.under == nil {
-		return InterfacesIn("") // this process's own namespace requires no permission
+		return nl.Ask("", (*nl.NS).Interfaces) // this process's own namespace requires no permission
 	}
 	if h.here {
-		return InterfacesIn(h.NetNS())
+		return nl.Ask(h.NetNS(), (*nl.NS).Interfaces)
 	}
 	out, err := h.out(ctx)
 	if err != nil {
@@ -225,7 +217,7 @@ func (h *Host) Containers(ctx context.Context, n int) ([]platform.Endpoint, erro
 	return all, nil
 }
 
-// Share implements platform.Sharer.
+// Share makes a container in the network namespace of another: see platform.Facts.
 func (h *Host) Share(ctx context.Context, with platform.Endpoint) (platform.Endpoint, error) {
 	c, ok := with.(*Container)
 	if !ok {

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"nettoll/internal/netns"
-	"nettoll/internal/nl"
 
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
@@ -100,15 +99,6 @@ func (h *Host) Sandbox(name string) string {
 		return ""
 	}
 	return path
-}
-
-// InterfacesIn lists the network devices of a namespace, by a path such as Sandbox returns.
-func InterfacesIn(path string) (all []nl.Interface, err error) {
-	err = nl.With(path, func(n *nl.NS) error {
-		all, err = n.Interfaces()
-		return err
-	})
-	return all, err
 }
 
 // Unencrypted returns how many packets the kernel of a host has dropped because a policy requires

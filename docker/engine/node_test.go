@@ -7,19 +7,11 @@ import (
 
 	"github.com/moby/moby/api/types/swarm"
 
-	"nettoll/internal/nl"
+	"nettoll/internal/testutil/machine"
 )
 
-// loopback brings lo up in the tests' own namespace.
-func loopback(t *testing.T) {
-	t.Helper()
-	if err := nl.With("", func(n *nl.NS) error { return n.Up("lo") }); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestDeviceOf(t *testing.T) {
-	loopback(t)
+	machine.Loopback(t)
 	if d, err := deviceOf(netip.MustParseAddr("127.0.0.1")); d != "lo" || err != nil {
 		t.Errorf("127.0.0.1 is on %q, %v", d, err)
 	}

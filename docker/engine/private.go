@@ -68,7 +68,7 @@ func Available() error {
 	for _, program := range []string{"dockerd", "containerd", "runc"} {
 		if _, err := exec.LookPath(program); err != nil {
 			return &platform.Unsupported{
-				Feature: "a private Docker engine", Option: "the program " + program,
+				Feature: "a private Docker engine", Program: program,
 				Remedy: "apt install docker.io, or put dockerd, containerd and runc into PATH",
 			}
 		}
@@ -117,8 +117,8 @@ func (p *Private) begin(ctx context.Context, run string, s Settings) (*client.Cl
 			return nil, err
 		}
 	}
-	if u, ok := p.under.(platform.Undertaker); ok {
-		if err := u.Leaves(cgroup.Of(run)); err != nil {
+	if leaves := p.under.Facts().Leaves; leaves != nil {
+		if err := leaves(cgroup.Of(run)); err != nil {
 			return nil, fmt.Errorf("name the control group to the lab: %w", err)
 		}
 	}

@@ -98,9 +98,9 @@ func (s *Swarm) ready(ctx context.Context, hosts []*Host, names map[*Host]string
 	return nil
 }
 
-// Settle waits until the engines have released the networks of a run, which they do some time after
+// settle waits until the engines have released the networks of a run, which they do some time after
 // the manager has.
-func Settle(ctx context.Context, hosts []*Host) error {
+func settle(ctx context.Context, hosts []*Host) error {
 	for _, h := range hosts {
 		ours := make(client.Filters).Add("label", Label+"="+h.Engine.Run).Add("scope", "swarm")
 		err := await.Until(ctx, 0, pause, func(ctx context.Context) (missing, err error) {

@@ -1,4 +1,4 @@
-// Package daemon runs the programs that networks depend on, on hosts of the lab: it finds them, waits
+// Package daemon runs the programs that networks depend on, on hosts of the lab and of agents: it finds them, waits
 // until they are ready, keeps the end of their logs, and detects when one has ended unexpectedly.
 package daemon
 
@@ -39,6 +39,8 @@ type Spec struct {
 	Patience time.Duration
 	// Grace is how long the daemon may take to end after it is asked to; 0 means 2 s.
 	Grace time.Duration
+	// Tied says that what the host starts ends with this process, however that ends, also outside a lab.
+	Tied bool
 	// Complaint reports whether a line of the log is about a fault of a daemon that stays up. nil: no
 	// line is.
 	Complaint func(line string) bool
@@ -63,7 +65,7 @@ type Daemon struct {
 // Start runs a program on a host and returns when it is ready. Its end is pushed to the stack. If it
 // does not become ready, the error includes the end of its log.
 func Start(ctx context.Context, stack *undo.Stack, h platform.Host, s Spec) (*Daemon, error) {
-	if err := Available(); err != nil {
+	if err := Available(); err != nil && !s.Tied {
 		return nil, err
 	}
 	d := &Daemon{name: s.Name, host: h.Name(), log: log{complaint: s.Complaint}, grace: cmp.Or(s.Grace, grace), ended: make(chan struct{})}

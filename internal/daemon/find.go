@@ -34,7 +34,7 @@ func (p Program) find(paths program.Paths) (string, error) {
 	}
 	path, err := exec.LookPath(p.Name)
 	if err != nil {
-		return "", &platform.Unsupported{Feature: p.Name, Option: "the program " + p.Name, Remedy: p.Get, Err: errors.Unwrap(err)}
+		return "", &platform.Unsupported{Feature: p.Name, Program: p.Name, Remedy: p.Get, Err: errors.Unwrap(err)}
 	}
 	return path, nil
 }

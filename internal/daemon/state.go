@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/undo"
+	"nettoll/platform"
 )
 
 // State makes an empty directory in memory for the files of daemons. It is removed with the stack, or
@@ -23,6 +24,34 @@ func State(stack *undo.Stack) (string, error) {
 	}
 	stack.Push(dir, func(context.Context) error { return os.RemoveAll(dir) })
 	return dir, mount(stack, dir)
+}
+
+// Detached makes an empty directory in memory that is at no path of the machine: it is reached by a descriptor of this
+// process, also by other processes, and is gone when the stack is closed or this process has ended, however that is.
+func Detached(stack *undo.Stack) (string, error) {
+	unsupported := func(err error) error {
+		return &platform.Unsupported{
+			Feature: "a file system in memory for the files of daemons", Option: "Linux 5.2 or later, and root", Err: err,
+			Remedy: "measure other networks there",
+		}
+	}
+	config, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return "", unsupported(os.NewSyscallError("fsopen", err))
+	}
+	defer unix.Close(config)
+	if err := unix.FsconfigSetString(config, "mode", "0755"); err != nil {
+		return "", unsupported(os.NewSyscallError("fsconfig", err))
+	}
+	if err := unix.FsconfigCreate(config); err != nil {
+		return "", unsupported(os.NewSyscallError("fsconfig", err))
+	}
+	fd, err := unix.Fsmount(config, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+	if err != nil {
+		return "", unsupported(os.NewSyscallError("fsmount", err))
+	}
+	stack.Push("files of daemons", func(context.Context) error { return unix.Close(fd) })
+	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd), nil
 }
 
 // Hide mounts an empty directory over one of the machine's, in which programs would store persistent

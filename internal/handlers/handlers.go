@@ -12,6 +12,7 @@ import (
 	"nettoll/internal/program"
 	"nettoll/internal/remote"
 	"nettoll/network/kernel"
+	"nettoll/network/ovs"
 	"nettoll/network/udpoverlay"
 	"nettoll/network/wireguard"
 	"nettoll/sampler"
@@ -46,5 +47,6 @@ func parts(ctx context.Context) []map[string]agent.Handler {
 		dockerd.Handlers(),
 		remote.Handlers(ctx),
 		wireguard.Handlers(),
+		ovs.Handlers(),
 	}
 }

@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/testutil/machine"
 	"nettoll/platform"
 )
 
@@ -114,22 +115,6 @@ func mark(t *testing.T) string {
 // orphan returns a text that is in the arguments of the last process that forks makes.
 func orphan(mark string) string { return "forks\x000\x00" + mark }
 
-// processes returns the processes with the mark among their arguments.
-func processes(t *testing.T, mark string) (pids []int) {
-	t.Helper()
-	dirs, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, dir := range dirs {
-		b, err := os.ReadFile(dir + "/cmdline")
-		if pid, _ := strconv.Atoi(filepath.Base(dir)); err == nil && bytes.Contains(b, []byte(mark)) {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
-
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
@@ -174,12 +159,12 @@ func TestAllEndWithTheAgent(t *testing.T) {
 		if err := agent.Start(); err != nil {
 			t.Fatal(err)
 		}
-		until(t, "the server has forked", func() bool { return len(processes(t, orphan(m))) == 1 })
+		until(t, "the server has forked", func() bool { return len(machine.Processes(t, orphan(m))) == 1 })
 		if err := agent.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		_ = agent.Wait() // it was killed
-		until(t, "nothing is left", func() bool { return len(processes(t, m)) == 0 })
+		until(t, "nothing is left", func() bool { return len(machine.Processes(t, m)) == 0 })
 	})
 }
 
@@ -198,8 +183,8 @@ func TestOrdinaryUser(t *testing.T) {
 	if err := agent.Start(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the server has forked", func() bool { return len(processes(t, orphan(m))) == 1 })
-	for _, pid := range processes(t, orphan(m)) {
+	until(t, "the server has forked", func() bool { return len(machine.Processes(t, orphan(m))) == 1 })
+	for _, pid := range machine.Processes(t, orphan(m)) {
 		if own, err := os.Readlink("/proc/self/ns/user"); err != nil {
 			t.Error(err)
 		} else if in, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/user", pid)); err != nil || in == own {
@@ -210,7 +195,7 @@ func TestOrdinaryUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = agent.Wait() // it was killed
-	until(t, "nothing is left", func() bool { return len(processes(t, m)) == 0 })
+	until(t, "nothing is left", func() bool { return len(machine.Processes(t, m)) == 0 })
 }
 
 // kept starts a keeper from a thread that lives as long as the test.
@@ -247,9 +232,9 @@ func TestKill(t *testing.T) {
 	both(t, func(t *testing.T, alone bool) {
 		m := mark(t)
 		k := kept(t, Spec{Program: self("forks", "2", m)}, alone)
-		until(t, "the server has forked", func() bool { return len(processes(t, orphan(m))) == 1 })
+		until(t, "the server has forked", func() bool { return len(machine.Processes(t, orphan(m))) == 1 })
 		k.Kill()
-		until(t, "nothing is left", func() bool { return len(processes(t, m)) == 0 })
+		until(t, "nothing is left", func() bool { return len(machine.Processes(t, m)) == 0 })
 	})
 }
 
@@ -448,7 +433,7 @@ func TestHold(t *testing.T) {
 func TestFamilyWithoutLists(t *testing.T) {
 	m := mark(t)
 	k := kept(t, Spec{Program: self("forks", "2", m)}, true)
-	until(t, "the server has forked", func() bool { return len(processes(t, orphan(m))) == 1 })
+	until(t, "the server has forked", func() bool { return len(machine.Processes(t, orphan(m))) == 1 })
 	pid := k.Cmd.Process.Pid
 	// The keeper, the server, a child of it that has ended, and the orphan, which either list may miss while it is
 	// given another parent.

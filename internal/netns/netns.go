@@ -96,6 +96,17 @@ func Do(path string, fn func() error) error {
 	})
 }
 
+// Enter moves the calling thread into the namespace at path, for good: its goroutine must be locked to it, and must end
+// without being unlocked.
+func Enter(path string) error {
+	return Hold(path, func(fd int) error {
+		if err := unix.Setns(fd, unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("enter network namespace: %w", err)
+		}
+		return nil
+	})
+}
+
 // Hold calls fn with a descriptor of the namespace at path, which is closed afterwards.
 func Hold(path string, fn func(fd int) error) error {
 	f, err := os.Open(path)

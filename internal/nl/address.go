@@ -21,6 +21,15 @@ type Way struct {
 	Gateway netip.Addr // zero: the other address is on a network of the device
 }
 
+// addresses lists all addresses of a device.
+func (n *NS) addresses(l netlink.Link) ([]netlink.Addr, error) {
+	all, err := ask(func() ([]netlink.Addr, error) { return n.AddrList(l, netlink.FAMILY_ALL) })
+	if err != nil {
+		return nil, fmt.Errorf("list addresses of %s: %w", l.Attrs().Name, err)
+	}
+	return all, nil
+}
+
 // Addresses returns the addresses of devices that are up, except those of loopback devices, link-local ones, and those
 // that are not in use yet or any more.
 func (n *NS) Addresses() (all []Address, err error) {
@@ -34,9 +43,9 @@ func (n *NS) Addresses() (all []Address, err error) {
 		if a.RawFlags&unix.IFF_UP == 0 || a.RawFlags&unix.IFF_LOOPBACK != 0 {
 			continue
 		}
-		has, err := ask(func() ([]netlink.Addr, error) { return n.AddrList(l, netlink.FAMILY_ALL) })
+		has, err := n.addresses(l)
 		if err != nil {
-			return nil, fmt.Errorf("list addresses of %s: %w", a.Name, err)
+			return nil, err
 		}
 		for _, one := range has {
 			p, err := netip.ParsePrefix(one.IPNet.String())

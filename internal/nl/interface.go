@@ -164,9 +164,9 @@ func (n *NS) Devices() ([]Device, error) {
 	for _, l := range links {
 		a := l.Attrs()
 		d := Device{Name: a.Name, Kind: l.Type(), MTU: a.MTU, Master: names[a.MasterIndex]}
-		addrs, err := ask(func() ([]netlink.Addr, error) { return n.AddrList(l, netlink.FAMILY_ALL) })
+		addrs, err := n.addresses(l)
 		if err != nil {
-			return nil, fmt.Errorf("list addresses of %s: %w", a.Name, err)
+			return nil, err
 		}
 		for _, a := range addrs {
 			if !a.IP.IsLinkLocalUnicast() {

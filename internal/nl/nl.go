@@ -59,6 +59,15 @@ func With(path string, fn func(*NS) error) error {
 	return fn(n)
 }
 
+// Ask is With for a function that finds something out.
+func Ask[T any](path string, fn func(*NS) (T, error)) (found T, err error) {
+	err = With(path, func(n *NS) error {
+		found, err = fn(n)
+		return err
+	})
+	return found, err
+}
+
 // errNoAnswer is returned if the kernel is delayed, for instance by changes of others.
 var errNoAnswer = errors.New("the kernel gave no answer over netlink in time")
 
@@ -106,6 +115,13 @@ func unless(err error, gone ...error) error {
 	return err
 }
 
+// Attrs returns the attributes of a new device. An MTU of 0 means the kernel's default.
+func Attrs(name string, mtu int) netlink.LinkAttrs {
+	a := netlink.NewLinkAttrs()
+	a.Name, a.MTU = name, mtu
+	return a
+}
+
 // Add creates a device.
 func (n *NS) Add(l netlink.Link) error {
 	if err := again(func() error { return n.LinkAdd(l) }); err != nil {
@@ -117,9 +133,7 @@ func (n *NS) Add(l netlink.Link) error {
 // AddPair creates a veth pair: one end here and the other, named peer, in the namespace at peerPath.
 // Both have the given MTU, or the kernel's default if it is 0.
 func (n *NS) AddPair(name, peerPath, peer string, mtu int) error {
-	attrs := netlink.NewLinkAttrs()
-	attrs.Name, attrs.MTU = name, mtu
-	return n.AddVeth(attrs, peerPath, peer)
+	return n.AddVeth(Attrs(name, mtu), peerPath, peer)
 }
 
 // AddVeth creates a veth pair as AddPair does; the end here has the given attributes.

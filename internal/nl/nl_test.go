@@ -125,9 +125,7 @@ func TestErrorsNameOperationAndObject(t *testing.T) {
 func TestDeviceIsGivenToAnotherNamespace(t *testing.T) {
 	paths := namespaces(t, 2)
 	in(t, paths[0], func(n *nl.NS) error {
-		attrs := netlink.NewLinkAttrs()
-		attrs.Name = "given"
-		if err := n.Add(&netlink.Veth{LinkAttrs: attrs, PeerName: "kept"}); err != nil {
+		if err := n.Add(&netlink.Veth{LinkAttrs: nl.Attrs("given", 0), PeerName: "kept"}); err != nil {
 			return err
 		}
 		if err := n.Give("none", paths[1], "eth1"); !errors.As(err, &netlink.LinkNotFoundError{}) {

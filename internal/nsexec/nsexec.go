@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -25,6 +26,45 @@ import (
 // Start runs a command in the network namespace at ns, or in that of this process if ns is empty. name
 // is the endpoint's, for errors. The environment is env followed by the command's own.
 func Start(ctx context.Context, name, ns string, env []string, c platform.Command) (platform.Process, error) {
+	return start(ctx, name, ns, env, c, func(cmd *exec.Cmd, _ <-chan struct{}) error { return netns.Do(ns, cmd.Start) })
+}
+
+// StartTied is Start for a process that the kernel kills when this one ends, however that is. Processes that it starts
+// itself are not killed with it.
+func StartTied(ctx context.Context, name, ns string, env []string, c platform.Command) (platform.Process, error) {
+	return start(ctx, name, ns, env, c, func(cmd *exec.Cmd, over <-chan struct{}) error {
+		cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+		started := make(chan error)
+		go tied(ns, cmd, started, over)
+		return <-started
+	})
+}
+
+// tied starts a process in a namespace from a thread that lives until the process is over: the kernel kills the process
+// when that thread ends.
+func tied(ns string, cmd *exec.Cmd, started chan<- error, over <-chan struct{}) {
+	runtime.LockOSThread() // the thread stays in the namespace, and ends with this goroutine
+	if unix.Gettid() == unix.Getpid() {
+		// This is the first thread, whose namespace /proc/self/ns/net names. While it is held here, another goroutine
+		// gets another thread.
+		defer runtime.UnlockOSThread()
+		second := make(chan error)
+		go tied(ns, cmd, second, over)
+		started <- <-second
+		return
+	}
+	err := netns.Enter(ns)
+	if err == nil {
+		err = cmd.Start()
+	}
+	started <- err
+	if err == nil {
+		<-over
+	}
+}
+
+// start starts a command by begin, which is given what is closed when the process is over.
+func start(ctx context.Context, name, ns string, env []string, c platform.Command, begin func(cmd *exec.Cmd, over <-chan struct{}) error) (platform.Process, error) {
 	path := c.Path
 	if path == platform.Self {
 		path = "/proc/self/exe"
@@ -59,7 +99,7 @@ func Start(ctx context.Context, name, ns string, env []string, c platform.Comman
 	}
 	err = ctx.Err()
 	if err == nil {
-		err = netns.Do(ns, p.cmd.Start)
+		err = begin(p.cmd, p.Over())
 	}
 	if write != nil {
 		write.Close()

@@ -56,9 +56,7 @@ func (s *Site) addBridge(h *Host, name string, mtu int, gateway bool) (*Bridge, 
 	b := &Bridge{Name: name, Host: h, MTU: mtu, made: true, gateway: gateway}
 	s.MadeDevice(h.NS, name)
 	return b, nl.With(h.NS, func(n *nl.NS) error {
-		attrs := netlink.NewLinkAttrs()
-		attrs.Name, attrs.MTU = name, mtu
-		return n.Add(&netlink.Bridge{LinkAttrs: attrs})
+		return n.Add(&netlink.Bridge{LinkAttrs: nl.Attrs(name, mtu)})
 	})
 }
 
@@ -104,11 +102,7 @@ func (b *Bridge) Attach(ctx context.Context, s *Site, nodes []*Node, plug Attach
 		plug.Device = "eth0"
 	}
 	plug.without6 = s.without6
-	var bridge nl.Interface
-	err := nl.With(b.Host.NS, func(n *nl.NS) (err error) {
-		bridge, err = n.Interface(b.Name)
-		return err
-	})
+	bridge, err := nl.Ask(b.Host.NS, func(n *nl.NS) (nl.Interface, error) { return n.Interface(b.Name) })
 	if err != nil {
 		return err
 	}

@@ -74,8 +74,8 @@ func (h *Host) onUplink(device string, kind ChildKind) error {
 		if err != nil {
 			return err
 		}
-		attrs := netlink.NewLinkAttrs()
-		attrs.Name, attrs.ParentIndex = device, parent.Attrs().Index
+		attrs := nl.Attrs(device, 0)
+		attrs.ParentIndex = parent.Attrs().Index
 		return n.Add(kind(attrs))
 	})
 }

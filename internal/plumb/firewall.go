@@ -14,9 +14,9 @@ import (
 	"nettoll/platform"
 )
 
-// Firewall begins a table of rules on a host. Enforce puts it into force.
-func (s *Site) Firewall(h *Host, table string) (*nft.Firewall, error) {
-	fw, err := nft.New(h.NS, table)
+// Firewall begins a table of rules in the namespace of a host. Enforce puts it into force.
+func (s *Site) Firewall(ns, table string) (*nft.Firewall, error) {
+	fw, err := nft.New(ns, table)
 	if err == nil {
 		s.Push("hold on the namespace of the firewall", func(context.Context) error { return fw.Close() })
 	}
@@ -71,7 +71,6 @@ func RemoveSets(ctx context.Context, h *Host, ipset, prefix string) error {
 type DockerRules struct {
 	Established nft.Rule // all packets of a connection except its first
 	Among       nft.Rule // packets between containers without an answered connection: one-way datagrams
-	Masquerade  nft.Rule // connections from containers to the outside
 
 	host        *Host
 	bridge      string
@@ -83,7 +82,7 @@ type DockerRules struct {
 
 // AddDockerRules collects the rules for a bridge of a host. Commit puts them into force.
 func (s *Site) AddDockerRules(h *Host, br string) (*DockerRules, error) {
-	fw, err := s.Firewall(h, dockerTable)
+	fw, err := s.Firewall(h.NS, dockerTable)
 	if err != nil {
 		return nil, err
 	}
@@ -137,8 +136,7 @@ func (r *DockerRules) Translate(n *Node, external netip.Addr) (dnat, snat nft.Ru
 // Commit puts the rules into force. They apply to bridged packets too if BridgeNetfilter is on.
 func (r *DockerRules) Commit(s *Site) error {
 	for _, six := range []bool{false, true} {
-		r.Masquerade = r.postrouting.Rule(
-			nft.From(Subnet(r.host.Index, six)), nft.NotOut(r.bridge), nft.Masquerade())
+		r.postrouting.Rule(nft.From(Subnet(r.host.Index, six)), nft.NotOut(r.bridge), nft.Masquerade())
 	}
 	return s.Enforce(r.fw)
 }
@@ -148,7 +146,7 @@ const dockerTable = "docker"
 
 // Named returns rules in a form by which another process can ask for their counts.
 func (r *DockerRules) Named(rules ...nft.Rule) Rules {
-	named := Rules{Table: dockerTable}
+	named := Rules{Space: r.host.NS, Table: dockerTable}
 	for _, one := range rules {
 		named.Counters = append(named.Counters, one.Counter())
 	}

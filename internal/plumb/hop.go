@@ -19,38 +19,37 @@ import (
 func DeviceHop(where, ns, device string) network.Hop {
 	return network.Hop{
 		Name: where + "/" + device, Kind: network.Device, Device: ns + "/" + device,
-		Read: func(context.Context) (c network.Count, err error) {
-			err = nl.With(ns, func(n *nl.NS) error {
-				d, err := n.Interface(device)
-				c = counted(d)
-				return err
-			})
-			return c, err
+		Read: func(context.Context) (network.Count, error) {
+			d, err := nl.Ask(ns, func(n *nl.NS) (nl.Interface, error) { return n.Interface(device) })
+			return counted(d), err
 		},
 	}
 }
 
-// Lister is an endpoint that lists its network devices itself.
-type Lister interface {
-	Interfaces(context.Context) ([]nl.Interface, error)
+// Devices are how the network devices of an endpoint are read if its namespace is not known here.
+type Devices struct {
+	// List lists them; nil: they cannot be read.
+	List func(context.Context) ([]nl.Interface, error)
+	// Agent, on another machine, can read their counters by itself, in the namespace that it knows by the path Space; nil:
+	// there is none.
+	Agent network.Agent
+	Space string
 }
 
-// deviceOf returns a hop of an endpoint's device, whose counts come from its namespace, or, if that is not known, from what
-// lists its devices.
-func deviceOf(where, ns string, lists Lister, device string) network.Hop {
+// deviceOf returns a hop of an endpoint's device, whose counts come from its namespace if that is known.
+func deviceOf(where, ns string, all Devices, device string) network.Hop {
 	if ns == "" {
-		return ListedHop(where, lists, device)
+		return all.Hop(where, device)
 	}
 	return DeviceHop(where, ns, device)
 }
 
-// ListedHop returns a device of an endpoint that lists its devices as a hop.
-func ListedHop(where string, of Lister, device string) network.Hop {
-	hop := network.Hop{Name: where + "/" + device, Kind: network.Device, Read: listed(where, of, device)}
-	if f, ok := of.(Far); ok {
-		by, space := f.Agent()
+// Hop returns one of the devices as a hop.
+func (all Devices) Hop(where, device string) network.Hop {
+	hop := network.Hop{Name: where + "/" + device, Kind: network.Device, Read: all.read(where, device)}
+	if all.Agent != nil {
 		hop.Asked = &network.Asked{
-			Agent: by, Method: sampler.MethodDevice, Params: sampler.Device{Space: space, Name: device},
+			Agent: all.Agent, Method: sampler.MethodDevice, Params: sampler.Device{Space: all.Space, Name: device},
 			Count: func(answer func(any) error) (network.Count, error) {
 				var d nl.Interface
 				err := answer(&d)
@@ -61,28 +60,21 @@ func ListedHop(where string, of Lister, device string) network.Hop {
 	return hop
 }
 
-// Far is a Lister on another machine.
-type Far interface {
-	Lister
-	// Agent returns the agent that lists the devices, and the namespace that it knows them in.
-	Agent() (by network.Agent, space string)
-}
-
-// listed returns a function that finds a device among those that an endpoint lists.
-func listed(where string, of Lister, device string) func(context.Context) (network.Count, error) {
+// read returns a function that finds a device in the list.
+func (all Devices) read(where, device string) func(context.Context) (network.Count, error) {
 	return func(ctx context.Context) (network.Count, error) {
-		if of == nil {
+		if all.List == nil {
 			return network.Count{}, fmt.Errorf("%s: its devices cannot be read: its network namespace is not known", where)
 		}
-		all, err := of.Interfaces(ctx)
+		list, err := all.List(ctx)
 		if err != nil {
 			return network.Count{}, err
 		}
-		i := slices.IndexFunc(all, func(d nl.Interface) bool { return d.Name == device })
+		i := slices.IndexFunc(list, func(d nl.Interface) bool { return d.Name == device })
 		if i < 0 {
 			return network.Count{}, fmt.Errorf("%s has no device %s any more", where, device)
 		}
-		return counted(all[i]), nil
+		return counted(list[i]), nil
 	}
 }
 
@@ -95,7 +87,7 @@ func counted(d nl.Interface) network.Count {
 }
 
 // Hop returns the node's own device as a hop.
-func (n *Node) Hop() network.Hop { return deviceOf(n.Name(), n.NS, n.Lists, n.Device) }
+func (n *Node) Hop() network.Hop { return deviceOf(n.Name(), n.NS, n.Devices, n.Device) }
 
 // PortHop returns the host's end of the node's veth pair as a hop.
 func (n *Node) PortHop() network.Hop {
@@ -107,7 +99,7 @@ func (n *Node) PortHop() network.Hop {
 }
 
 // LoopbackHop returns the node's lo as a hop.
-func (n *Node) LoopbackHop() network.Hop { return deviceOf(n.Name(), n.NS, n.Lists, "lo") }
+func (n *Node) LoopbackHop() network.Hop { return deviceOf(n.Name(), n.NS, n.Devices, "lo") }
 
 // OverLoopback is the Reach of networks whose nodes share a namespace.
 func OverLoopback(_, _ *Node, f network.Family) netip.Addr {
@@ -124,7 +116,7 @@ func LoopbackHops(from, _ *Node, _ network.Family) []network.Hop {
 
 // Hop returns a device of the host as a hop.
 func (h *Host) Hop(device string) network.Hop {
-	hop := deviceOf(h.Name(), h.NS, h.Lists, device)
+	hop := deviceOf(h.Name(), h.NS, h.Devices, device)
 	if h.NS == "" { // the host lists its devices itself: their names identify them
 		hop.Device = hop.Name
 	}

@@ -79,17 +79,15 @@ func Check(ctx context.Context, needs ...Need) error {
 func linkNeed(feature, option, module string, link func(netlink.LinkAttrs) netlink.Link) Need {
 	return Need{feature: feature, option: option, module: module, try: func(ns string) error {
 		return nl.With(ns, func(n *nl.NS) error {
-			attrs := netlink.NewLinkAttrs()
-			attrs.Name = "parent"
-			if err := n.Add(&netlink.Veth{LinkAttrs: attrs, PeerName: "peer"}); err != nil || link == nil {
+			if err := n.Add(&netlink.Veth{LinkAttrs: nl.Attrs("parent", 0), PeerName: "peer"}); err != nil || link == nil {
 				return err
 			}
 			parent, err := n.Link("parent")
 			if err != nil {
 				return err
 			}
-			attrs = netlink.NewLinkAttrs()
-			attrs.Name, attrs.ParentIndex = "tried", parent.Attrs().Index
+			attrs := nl.Attrs("tried", 0)
+			attrs.ParentIndex = parent.Attrs().Index
 			l := link(attrs)
 			l.Attrs().Name = attrs.Name
 			return n.Add(l)

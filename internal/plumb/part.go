@@ -41,8 +41,8 @@ type Built struct {
 	Ports   []string // in the router, of each container; empty if there are none
 	// Crossed are the devices of the router between the ports and the uplink, by the index of the other machine.
 	Crossed map[int][]string
-	// Published are the rules for the ports of each container, by its index and the IP version (0 is IPv4, 1 is IPv6).
-	Published [][2]Published
+	// Counters are what counts the payload of the containers besides devices, in the order of the path.
+	Counters []Counter
 	// Outside is the router's device on the segment that the machines share, if the router is an end of the traffic.
 	Outside Outside
 }
@@ -53,10 +53,28 @@ type Outside struct {
 	Addr4, Addr6 netip.Addr
 }
 
-// Published are the rules that payload to published ports crosses.
-type Published struct {
-	Translated Rules // counts connections
-	Forwarded  Rules // counts packets
+// Addr returns the address of an IP version.
+func (o Outside) Addr(f network.Family) netip.Addr {
+	if f == network.IPv6 {
+		return o.Addr6
+	}
+	return o.Addr4
+}
+
+// Counter counts the payload of a container and is no device, such as rules. The machine's agent reads it.
+type Counter struct {
+	Name      string // in records, after that of the host
+	Kind      network.HopKind
+	Container int            // the index of the container
+	Family    network.Family // of the payload; 0: of both IP versions
+	Other     *int           `json:",omitempty"` // the index of the other machine that the payload comes from or goes to; nil: of any
+	Method    string         // Params → network.Count
+	Params    any
+}
+
+// Counts reports whether the counter is on the path of a container to and from another machine.
+func (c Counter) Counts(container, other int, f network.Family) bool {
+	return c.Container == container && (c.Family == 0 || c.Family == f) && (c.Other == nil || *c.Other == other)
 }
 
 // Missing is a platform.Unsupported in a form that agents can send.
@@ -73,6 +91,20 @@ func (m Missing) Unsupported(where string) error {
 
 // MethodPart returns the method by which an agent builds its Part of a network.
 func MethodPart(network string) string { return "plumb.part." + network }
+
+// A part with daemons outlives the call that builds it: the agent ends it when it is told to, or ends itself. MethodFault
+// returns the method by which an agent says what is wrong with the part in a namespace (path → Fault), and MethodEnd that
+// by which it ends the part (path → nothing). It is no error if there is none.
+func MethodFault(network string) string { return "plumb.fault." + network }
+
+// MethodEnd returns the method by which an agent ends a part; see MethodFault.
+func MethodEnd(network string) string { return "plumb.end." + network }
+
+// Fault is what is wrong with a part, if anything is.
+type Fault struct {
+	Broken  string `json:",omitempty"` // what has broken
+	Finding string `json:",omitempty"` // of a network.WrongPath
+}
 
 // Builder builds the part of one host, whose containers are its Nodes. The other hosts have uplinks and nothing else.
 type Builder func(context.Context, *Site, *Host) (Built, error)
@@ -92,7 +124,7 @@ func Handler(needs []Need, build Builder) agent.Handler {
 		}
 		var missing *platform.Unsupported
 		if errors.As(err, &missing) {
-			m := &Missing{Feature: missing.Feature, Option: missing.Option, Remedy: missing.Remedy}
+			m := &Missing{Feature: missing.Feature, Option: missing.Needs(), Remedy: missing.Remedy}
 			if missing.Err != nil {
 				m.Err = missing.Err.Error()
 			}
@@ -221,4 +253,29 @@ func (h *Host) addOver(n *nl.NS, device netlink.Link, parent func(netlink.Link))
 		parent(uplink)
 	}
 	return n.Add(device)
+}
+
+// External returns the address of a number that the namespace that stands for machine i has on the segment that the
+// machines share, with that segment's prefix. Networks that can stand at once use different numbers.
+func External(i, number int, six bool) netip.Prefix {
+	bits := 16
+	if six {
+		bits = 64
+	}
+	return netip.PrefixFrom(ExternalAddr(i, number, six), bits)
+}
+
+// Join gives the namespace that stands for a machine a device on the machine's uplink, with the external addresses of a
+// number. It does not change the machine.
+func (h *Host) Join(device string, number int) error {
+	child := &netlink.Macvlan{LinkAttrs: nl.Attrs(device, 0), Mode: netlink.MACVLAN_MODE_BRIDGE}
+	if err := h.AddOver(child, func(uplink netlink.Link) { child.ParentIndex = uplink.Attrs().Index }); err != nil {
+		return err
+	}
+	return nl.With(h.NS, func(n *nl.NS) error {
+		if err := n.Up(device); err != nil {
+			return err
+		}
+		return n.Addr(device, External(h.Index, number, false), External(h.Index, number, true))
+	})
 }

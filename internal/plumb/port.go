@@ -8,8 +8,8 @@ import (
 
 // PortOf returns the name of the other end of a node's device, which must be a port of a bridge on its host.
 func PortOf(n *Node, bridge string) (port string, err error) {
-	var inner nl.Interface
-	if err := nl.With(n.NS, func(in *nl.NS) (err error) { inner, err = in.Interface(n.Device); return err }); err != nil {
+	inner, err := nl.Ask(n.NS, func(in *nl.NS) (nl.Interface, error) { return in.Interface(n.Device) })
+	if err != nil {
 		return "", fmt.Errorf("%s: %w", n.Name(), err)
 	}
 	err = nl.With(n.Host.NS, func(in *nl.NS) error {

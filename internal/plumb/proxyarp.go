@@ -6,8 +6,6 @@ import (
 	"net"
 	"net/netip"
 
-	"github.com/vishvananda/netlink"
-
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
 )
@@ -54,8 +52,8 @@ func (s *Site) attachBehindProxyARP(ctx context.Context, node *Node, mtu int) er
 	h := node.Host
 	node.Port = fmt.Sprintf("cali%d", node.Index)
 	s.MadeDevice(h.NS, node.Port)
-	attrs := netlink.NewLinkAttrs()
-	attrs.Name, attrs.MTU, attrs.HardwareAddr = node.Port, mtu, proxyMAC
+	attrs := nl.Attrs(node.Port, mtu)
+	attrs.HardwareAddr = proxyMAC
 	return nl.With(h.NS, func(n *nl.NS) error {
 		if err := n.AddVeth(attrs, node.NS, node.Device); err != nil {
 			return err

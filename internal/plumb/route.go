@@ -92,10 +92,6 @@ func (r Routes) Forget(h *Host) {
 }
 
 // RouteDevices returns the device of each of the host's routes that has one.
-func (h *Host) RouteDevices() (devices map[netip.Prefix]string, err error) {
-	err = nl.With(h.NS, func(n *nl.NS) error {
-		devices, err = n.RouteDevices()
-		return err
-	})
-	return devices, err
+func (h *Host) RouteDevices() (map[netip.Prefix]string, error) {
+	return nl.Ask(h.NS, (*nl.NS).RouteDevices)
 }

@@ -212,7 +212,7 @@ func (s *Site) ClientsOnHosts() {
 // reached only from the same machine, over lo.
 func (s *Site) OnHost(h *Host) *Node {
 	n := &Node{
-		Endpoint: h.Host, NS: h.NS, Lists: h.Lists, Host: h, Device: h.Uplink().Device,
+		Endpoint: h.Host, NS: h.NS, Devices: h.Devices, Host: h, Device: h.Uplink().Device,
 		Addr4: h.OnUnderlay(false), Addr6: h.OnUnderlay(true),
 	}
 	if h.Facts().Borrowed {
@@ -224,8 +224,8 @@ func (s *Site) OnHost(h *Host) *Node {
 // Host is a host of the site.
 type Host struct {
 	platform.Host
-	NS    string // its network namespace; empty: it is not known
-	Lists Lister // lists its devices, if NS is empty
+	NS      string  // its network namespace; empty: it is not known
+	Devices Devices // if NS is empty
 	// Apart says that its uplink is not in NS, but in this process's own namespace; see AddOver.
 	Apart bool
 	Index int
@@ -243,16 +243,16 @@ func (h *Host) OnUnderlay(six bool) netip.Addr {
 // Node is an endpoint of the site.
 type Node struct {
 	platform.Endpoint
-	NS     string // its network namespace; empty: it is not known
-	Lists  Lister // lists its devices, if NS is empty
-	Host   *Host
-	Index  int    // among the containers of its host, from 0
-	block  int    // block of the address plan that its addresses are from: usually its host's
-	Device string // inside the node; carries the payload
-	Addr4  netip.Addr
-	Addr6  netip.Addr
-	Port   string // the other end of Device, on the host, if there is one
-	PortAs string // the name of Port in records, if it is different
+	NS      string  // its network namespace; empty: it is not known
+	Devices Devices // if NS is empty
+	Host    *Host
+	Index   int    // among the containers of its host, from 0
+	block   int    // block of the address plan that its addresses are from: usually its host's
+	Device  string // inside the node; carries the payload
+	Addr4   netip.Addr
+	Addr6   netip.Addr
+	Port    string // the other end of Device, on the host, if there is one
+	PortAs  string // the name of Port in records, if it is different
 }
 
 // Addr returns the node's address of a family.

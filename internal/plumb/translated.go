@@ -28,7 +28,7 @@ func (s *Site) CountTranslations(table string, unmarked bool) (Translations, err
 	}
 	all := Translations{}
 	for _, h := range s.Hosts {
-		fw, err := s.Firewall(h, table)
+		fw, err := s.Firewall(h.NS, table)
 		if err != nil {
 			return nil, err
 		}

@@ -78,7 +78,6 @@ type child struct {
 	cmd      *exec.Cmd    // the program, or its keeper
 	kept     *keeper.Kept // nil: it has no keeper
 	out, err limited
-	started  time.Time
 	sent     atomic.Uint64 // the signals that we have sent to it, one bit each
 	done     chan struct{} // closed when it has ended
 	output   Output
@@ -160,7 +159,6 @@ func (k *child) begin(c Command, start func() error) error {
 		runtime.LockOSThread() // never unlocked: the thread ends with this goroutine
 		err := pin(c.CPUs)
 		if err == nil {
-			k.started = time.Now()
 			err = start()
 		}
 		started <- err

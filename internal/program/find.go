@@ -57,7 +57,7 @@ func (p Paths) Locate(name, get string) (string, error) {
 		}
 	}
 	return "", &platform.Unsupported{
-		Feature: name, Option: "the program " + want,
+		Feature: name, Program: want,
 		Remedy: remedy(name, get), Err: why,
 	}
 }

@@ -111,7 +111,7 @@ func (h *servers) serve(ctx context.Context, p serveParams) (served, error) {
 	defer cancel()
 	k, err := keep(ctx, p.Command, p.Place, p.Bound, false)
 	if lacks := (*platform.Unsupported)(nil); errors.As(err, &lacks) {
-		return served{&missing{lacks.Feature, lacks.Option, lacks.Remedy, fmt.Sprint(lacks.Err)}}, nil
+		return served{&missing{lacks.Feature, lacks.Needs(), lacks.Remedy, fmt.Sprint(lacks.Err)}}, nil
 	}
 	if err != nil {
 		return served{}, err

@@ -1,7 +1,6 @@
 package program
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,6 +17,7 @@ import (
 
 	"nettoll/agent"
 	"nettoll/internal/keeper"
+	"nettoll/internal/testutil/machine"
 	"nettoll/platform"
 )
 
@@ -161,22 +160,11 @@ func (p *agentHere) Stderr() string        { return "" }
 func (p *agentHere) Wait() error           { <-p.done; return p.err }
 func (p *agentHere) Kill() error           { return p.in.Close() }
 
-// freePort finds a port on which nothing listens.
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
-}
-
 // gone waits until no process has this text among its arguments.
 func gone(t *testing.T, mark string) {
 	t.Helper()
 	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
-		left := processes(t, mark)
+		left := machine.Processes(t, mark)
 		if len(left) == 0 {
 			return
 		}
@@ -185,22 +173,6 @@ func gone(t *testing.T, mark string) {
 			return
 		}
 	}
-}
-
-func processes(t *testing.T, mark string) (pids []int) {
-	t.Helper()
-	dirs, err := os.ReadDir("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range dirs {
-		b, err := os.ReadFile("/proc/" + d.Name() + "/cmdline")
-		pid, notOne := strconv.Atoi(d.Name())
-		if err == nil && notOne == nil && bytes.Contains(b, []byte(mark)) {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
 }
 
 // observer records the notifications of a job's observer.

@@ -340,9 +340,7 @@ func (s Serves) pair(job workload.Job, n int) Pair {
 	for i, other := range job.Pairs {
 		if s.together(p.Pair, other, i == n) {
 			p.Flows += p.Streams
-			if at := other.Listen.Unmap(); !slices.Contains(p.Addresses, at) {
-				p.Addresses = append(p.Addresses, at)
-			}
+			p.Addresses = record.AddNew(p.Addresses, other.Listen.Unmap())
 		} else if i < n {
 			before[other.Server] = true
 		}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"nettoll/internal/keeper"
+	"nettoll/internal/testutil/machine"
 	"nettoll/sampler"
 	"nettoll/workload"
 )
@@ -34,7 +35,7 @@ func job() (workload.Job, *observer) {
 
 func server(t *testing.T, e *endpoint, protocol string) Server {
 	t.Helper()
-	n := freePort(t)
+	n := machine.FreePort(t)
 	return Server{Endpoint: e, Command: self(t, "listen", protocol, strconv.Itoa(n), "127.0.0.1"), Listen: []Port{at(protocol, n)}}
 }
 
@@ -96,7 +97,7 @@ func TestRunFails(t *testing.T) {
 			j, o := job()
 			trial := Trial{Clients: []Client{{Endpoint: newEndpoint(t, "c"), Command: c.client}}, Window: moment}
 			if c.port == 1 {
-				c.port = freePort(t)
+				c.port = machine.FreePort(t)
 			}
 			if c.port != 0 {
 				trial.Servers = []Server{{Endpoint: newEndpoint(t, "s"), Command: c.server, Listen: []Port{at("tcp", c.port)}}}
@@ -202,7 +203,7 @@ func TestCancelledServer(t *testing.T) {
 func TestServerKilled(t *testing.T) {
 	s := server(t, newEndpoint(t, "s"), "tcp")
 	j := workload.Job{Watch: workload.Watch{Open: func() {
-		for _, pid := range processes(t, "listen\x00tcp\x00"+s.Command.Args[2]) {
+		for _, pid := range machine.Processes(t, "listen\x00tcp\x00"+s.Command.Args[2]) {
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 				t.Error(err)
 			}
@@ -220,7 +221,7 @@ func TestServerKilled(t *testing.T) {
 // TestServerListensElsewhere has servers that listen on other addresses than requested. One of them
 // cannot be restricted, and is held.
 func TestServerListensElsewhere(t *testing.T) {
-	n := freePort(t)
+	n := machine.FreePort(t)
 	run := func(p Place, where string) error {
 		_, err := Run(t.Context(), workload.Job{}, Trial{
 			Servers: []Server{{

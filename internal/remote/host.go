@@ -166,7 +166,7 @@ func (h *Host) Call(ctx context.Context, method string, in, out any) error {
 	return h.call(ctx, method, in, out)
 }
 
-// In returns the namespace at a path as something that lists its devices.
+// In returns the namespace at a path, which lists its devices as a container does; "" is the machine's own.
 func (h *Host) In(space string) Container { return Container{host: h, name: h.name, Space: space} }
 
 // empty removes the containers.
@@ -214,11 +214,8 @@ func (c *Container) Interfaces(ctx context.Context) ([]nl.Interface, error) {
 	return c.host.interfacesIn(ctx, c.Space)
 }
 
-// Agent implements plumb.Far.
-func (h *Host) Agent() (by network.Agent, space string) { return h.agent, "" }
-
-// Agent implements plumb.Far.
-func (c *Container) Agent() (by network.Agent, space string) { return c.host.agent, c.Space }
+// Agent returns the machine's agent, which knows the container by Space.
+func (c *Container) Agent() network.Agent { return c.host.agent }
 
 var (
 	_ platform.Host     = (*Host)(nil)

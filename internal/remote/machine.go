@@ -81,11 +81,6 @@ func (m *Machine) release(ctx context.Context, paths []string) error {
 	return m.call(ctx, methodRelease, paths, nil)
 }
 
-// Interfaces lists the devices of the machine.
-func (m *Machine) Interfaces(ctx context.Context) ([]nl.Interface, error) {
-	return m.interfacesIn(ctx, "")
-}
-
 // interfacesIn lists the devices of the namespace at space.
 func (m *Machine) interfacesIn(ctx context.Context, space string) (all []nl.Interface, err error) {
 	err = m.call(ctx, methodDevices, space, &all)

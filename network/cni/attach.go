@@ -176,13 +176,10 @@ func (a *attacher) keepDevices() error {
 
 // devices returns the devices of a namespace by index.
 func devices(ns string) (map[int]nl.Interface, error) {
+	all, err := nl.Ask(ns, (*nl.NS).Interfaces)
 	by := map[int]nl.Interface{}
-	err := nl.With(ns, func(in *nl.NS) error {
-		all, err := in.Interfaces()
-		for _, d := range all {
-			by[d.Index] = d
-		}
-		return err
-	})
+	for _, d := range all {
+		by[d.Index] = d
+	}
 	return by, err
 }

@@ -66,7 +66,7 @@ func (in Folders) missing(plugin string) error {
 		return nil
 	}
 	return &platform.Unsupported{
-		Feature: "the CNI plugin " + plugin, Option: "the program " + plugin,
+		Feature: "the CNI plugin " + plugin, Program: plugin,
 		Remedy: "apt install containernetworking-plugins, or --cni-bin with the folder that it is in", Err: err,
 	}
 }

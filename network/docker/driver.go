@@ -93,39 +93,39 @@ func drivers(all []variant) (of []network.Driver) {
 // second.
 const maxContainers = 200
 
+func (v variant) provider(p platform.Platform) (engine.Provider, error) {
+	venue := "docker"
+	if v.swarm {
+		venue = "swarm"
+	}
+	return platform.As[engine.Provider](p, "a network of Docker", venue, v.Name)
+}
+
 // probe checks what can be checked without an engine. What only the engine knows shows when the
 // network is built.
 func (v variant) probe(ctx context.Context, p platform.Platform) error {
-	provider, ok := p.(engine.Provider)
-	if !ok {
-		venue := "docker"
-		if v.swarm {
-			venue = "swarm"
-		}
-		return &platform.Unsupported{Feature: "a network of Docker", Option: "the platform " + venue, Remedy: "write " + venue + ":" + v.Name}
+	on, err := v.provider(p)
+	if err == nil {
+		err = v.probeIPVS(on)
 	}
-	if err := v.probeIPVS(provider); err != nil {
+	if err != nil {
 		return err
 	}
 	return plumb.Check(ctx, v.needs...)
 }
 
 // engines returns hosts whose engines have the network's settings.
-func (v variant) engines(ctx context.Context, p platform.Platform, req platform.HostRequest) (engine.Hosts, error) {
-	provider, ok := p.(engine.Provider)
-	if !ok {
-		return nil, v.probe(ctx, p)
+func (v variant) engines(ctx context.Context, p platform.Platform, req platform.HostRequest) (*engine.Hosts, error) {
+	on, err := v.provider(p)
+	if err != nil {
+		return nil, err
 	}
-	return provider.Engines(ctx, req, v.settings)
+	return on.Engines(ctx, req, v.settings)
 }
 
 // hostsOn returns hosts. As long as these are kept, Connect builds on them.
 func (v variant) hostsOn(ctx context.Context, p platform.Platform, req platform.HostRequest) (platform.Hosts, error) {
-	hosts, err := v.engines(ctx, p, req)
-	if err != nil {
-		return nil, err
-	}
-	return hosts, nil
+	return v.engines(ctx, p, req)
 }
 
 func (v variant) build(ctx context.Context, topo network.Topology, p platform.Platform) (*network.Network, error) {

@@ -76,11 +76,10 @@ func (n *build) proveESP(t *tunnel) error {
 	type link struct{ to, from *engine.Host }
 	arrived := map[link]nft.Rule{}
 	for _, h := range n.engines {
-		fw, err := nft.New(h.NetNS(), "nettoll-proof")
+		fw, err := n.Firewall(h.NetNS(), proofTable)
 		if err != nil {
 			return err
 		}
-		n.Push("hold on the namespace of the firewall", func(context.Context) error { return fw.Close() })
 		chain := fw.BaseChain("INPUT", nft.Input, false)
 		for _, protocol := range []byte{unix.IPPROTO_TCP, unix.IPPROTO_UDP} {
 			chain.Filler(nft.Ports(protocol, 0, 1<<16-1), nft.Accept())
@@ -88,10 +87,9 @@ func (n *build) proveESP(t *tunnel) error {
 		for _, peer := range n.engines {
 			arrived[link{h, peer}] = chain.Rule(nft.In(h.Uplink().Device), nft.From(plumb.Single(peer.Addr(false))), nft.Accept())
 		}
-		if err := fw.Commit(); err != nil {
+		if err := n.Enforce(fw); err != nil {
 			return err
 		}
-		n.Push("rules that prove the path", func(context.Context) error { return fw.Remove() })
 	}
 	n.Hops = func(from, to *plumb.Node, f network.Family) []network.Hop {
 		hops := t.path(from, to, f)

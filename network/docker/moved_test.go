@@ -29,13 +29,12 @@ func TestPortsThatAreMovedInMidTrial(t *testing.T) {
 		t.Fatal(err)
 	}
 	move := func() {
-		err := nl.With(hosts.Docker()[0].NetNS(), func(n *nl.NS) error {
+		err := nl.With(hosts.Docker[0].NetNS(), func(n *nl.NS) error {
 			all, err := n.Interfaces()
 			if err != nil {
 				return err
 			}
-			attrs := netlink.NewLinkAttrs()
-			attrs.Name = "other"
+			attrs := nl.Attrs("other", 0)
 			if err := n.Add(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
 				return err
 			}

@@ -24,14 +24,14 @@ type build struct {
 	balances bool
 }
 
-func begin(topo network.Topology, hosts engine.Hosts) *build {
+func begin(topo network.Topology, hosts *engine.Hosts) *build {
 	site := &plumb.Site{Topo: topo}
 	n := &build{
-		Network: &plumb.Network{Site: site}, engines: hosts.Docker(), swarm: hosts.Swarm(), concealed: map[string]string{},
+		Network: &plumb.Network{Site: site}, engines: hosts.Docker, swarm: hosts.Swarm, concealed: map[string]string{},
 	}
 	site.Push("engines' objects", hosts.Close)
 	for i, h := range n.engines {
-		site.Hosts = append(site.Hosts, &plumb.Host{Host: h, Lists: h, Index: i})
+		site.Hosts = append(site.Hosts, &plumb.Host{Host: h, Devices: plumb.Devices{List: h.Interfaces}, Index: i})
 	}
 	if place := n.engines[0].Place(); place > 0 { // networks that stand on a machine at once have the same number of servers
 		first, _ := topo.Ports(0)
@@ -76,7 +76,7 @@ func inside(n *plumb.Node) *engine.Container {
 }
 
 func nodeOf(h *plumb.Host, c *engine.Container) *plumb.Node {
-	return &plumb.Node{Endpoint: c, Lists: c, Host: h, Addr4: c.Addr(false), Addr6: c.Addr(true)}
+	return &plumb.Node{Endpoint: c, Devices: plumb.Devices{List: c.Interfaces}, Host: h, Addr4: c.Addr(false), Addr6: c.Addr(true)}
 }
 
 // first returns the host of the servers.
@@ -143,7 +143,7 @@ func (n *build) wire(ctx context.Context, bridge string, nodes []*plumb.Node) er
 		return fmt.Errorf("docker: %s has no bridge %s", n.engines[0].Name(), bridge)
 	}
 	for _, node := range nodes {
-		all, err := node.Lists.Interfaces(ctx)
+		all, err := node.Devices.List(ctx)
 		if err != nil {
 			return err
 		}

@@ -73,7 +73,7 @@ func published(ctx context.Context, n *build) error {
 		return netip.Addr{}
 	}
 	if noRules {
-		return n.proxied(ctx)
+		return n.proxied()
 	}
 	if h.Borrowed() {
 		if err := n.forget(at); err != nil {
@@ -160,7 +160,7 @@ func (n *build) toHost(from *plumb.Node) []network.Hop {
 // proxied builds the path by docker-proxy, which accepts connections and makes others to the
 // container. The engine has no rules that could translate, and the host forwards nothing: a rule that
 // must not be crossed proves that, except on the user's own machine, which gets no such rule.
-func (n *build) proxied(ctx context.Context) error {
+func (n *build) proxied() error {
 	h := n.engines[0]
 	for _, s := range n.Servers {
 		procs, err := h.Proxies(s.Addr4, s.Addr6)
@@ -184,15 +184,17 @@ func (n *build) proxied(ctx context.Context) error {
 	return n.forwardsNothing()
 }
 
+// proofTable is the name of the firewall table whose rules prove the path.
+const proofTable = "nettoll-proof"
+
 // forwardsNothing adds a hop that the payload must not cross: the host's forwarding to the
 // container.
 func (n *build) forwardsNothing() error {
 	h := n.engines[0]
-	fw, err := nft.New(h.NetNS(), "nettoll-proof")
+	fw, err := n.Firewall(h.NetNS(), proofTable)
 	if err != nil {
 		return err
 	}
-	n.Push("hold on the namespace of the firewall", func(context.Context) error { return fw.Close() })
 	chain := fw.BaseChain("FORWARD", nft.Forward, false)
 	forwarded := map[netip.Addr][]nft.Rule{}
 	for _, s := range n.Servers {
@@ -202,10 +204,9 @@ func (n *build) forwardsNothing() error {
 			}
 		}
 	}
-	if err := fw.Commit(); err != nil {
+	if err := n.Enforce(fw); err != nil {
 		return err
 	}
-	n.Push("rules that prove the path", func(context.Context) error { return fw.Remove() })
 	crossed := n.Hops
 	n.Hops = func(from, to *plumb.Node, f network.Family) []network.Hop {
 		rule := plumb.RuleHop(to.Host, "rule-forward-"+to.Name(), network.Rule, forwarded[to.Addr(f)]...)

@@ -91,7 +91,7 @@ func parentless(h *engine.Host, err error) error {
 // named finds the device of each container.
 func (n *build) named(ctx context.Context, kind string) error {
 	for _, node := range n.talking() {
-		all, err := node.Lists.Interfaces(ctx)
+		all, err := node.Devices.List(ctx)
 		if err != nil {
 			return err
 		}

@@ -232,7 +232,7 @@ func labelled(t *testing.T, hosts platform.Hosts) (all []string) {
 			all = append(all, h.Name()+": network "+o.Name)
 		}
 	}
-	manager := hosts.(engine.Hosts).Swarm().Manager
+	manager := hosts.(*engine.Hosts).Swarm.Manager
 	services, err := manager.Engine.Client.ServiceList(t.Context(), client.ServiceListOptions{Filters: ours})
 	if err != nil {
 		t.Fatal(err)

@@ -40,7 +40,7 @@ func second(t *testing.T, p *platforms.Docker) *dockerd.Host {
 	if err := hosts.Close(t.Context()); err != nil { // they are kept for the next network
 		t.Fatal(err)
 	}
-	return hosts.Docker()[1]
+	return hosts.Docker[1]
 }
 
 // works checks that the last trial is good.

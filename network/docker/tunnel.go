@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"nettoll/docker/engine"
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/network"
@@ -43,7 +42,7 @@ func (t *tunnel) find() error {
 			continue
 		}
 		t.n.concealed[fmt.Sprintf("the %s network on %s", t.label, h.Name())] = path
-		all, err := engine.InterfacesIn(path)
+		all, err := nl.Ask(path, (*nl.NS).Interfaces)
 		if err != nil {
 			return fmt.Errorf("docker: %s of %s: %w", t.label, h.Name(), err)
 		}

@@ -25,7 +25,7 @@ func named(t *testing.T, name string) variant {
 			err := v.driver().Probe(t.Context(), lab.New())
 			need := "kernel"
 			if missing := (*platform.Unsupported)(nil); errors.As(err, &missing) {
-				need = strings.TrimPrefix(missing.Option, "the program ")
+				need = missing.Program
 			}
 			platformtest.Require(t, need, err)
 			return v

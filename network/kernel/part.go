@@ -2,12 +2,10 @@ package kernel
 
 import (
 	"context"
-	"net/netip"
-
-	"github.com/vishvananda/netlink"
 
 	"nettoll/agent"
 	"nettoll/internal/nl"
+	"nettoll/internal/nl/nft"
 	"nettoll/internal/plumb"
 	"nettoll/network"
 )
@@ -37,7 +35,7 @@ func routedPart(ctx context.Context, s *plumb.Site, h *plumb.Host) (plumb.Built,
 	if err := s.Bridge(ctx, h, bridge, h.Uplink().MTU, plumb.Attachment{Gateway: true}); err != nil {
 		return b, err
 	}
-	if err := join(h, 0); err != nil {
+	if err := h.Join(way, 0); err != nil {
 		return b, err
 	}
 	return b, nl.With(h.NS, func(n *nl.NS) error {
@@ -53,29 +51,12 @@ func routedPart(ctx context.Context, s *plumb.Site, h *plumb.Host) (plumb.Built,
 	})
 }
 
-// join gives the namespace that stands for a machine a device on the machine's uplink, with the external addresses of the
-// given number. Different networks use different numbers.
-func join(h *plumb.Host, number int) error {
-	attrs := netlink.NewLinkAttrs()
-	attrs.Name = way
-	device := &netlink.Macvlan{LinkAttrs: attrs, Mode: netlink.MACVLAN_MODE_BRIDGE}
-	if err := h.AddOver(device, func(uplink netlink.Link) { device.ParentIndex = uplink.Attrs().Index }); err != nil {
-		return err
-	}
-	return nl.With(h.NS, func(n *nl.NS) error {
-		if err := n.Up(way); err != nil {
-			return err
-		}
-		return n.Addr(way, netip.PrefixFrom(plumb.ExternalAddr(h.Index, number, false), 16), netip.PrefixFrom(plumb.ExternalAddr(h.Index, number, true), 64))
-	})
-}
-
 // publishedPart builds one machine's part of published ports. The namespace that stands for the first machine translates
 // ports of its own address, which is on the segment of the machines, to containers behind its bridge. The clients are in
 // the namespaces that stand for the others. So no machine has to forward, and none gets a rule.
 func publishedPart(ctx context.Context, s *plumb.Site, h *plumb.Host) (b plumb.Built, err error) {
 	const number = 1
-	if err := join(h, number); err != nil {
+	if err := h.Join(way, number); err != nil {
 		return b, err
 	}
 	b.Outside = plumb.Outside{Device: way, Addr4: plumb.ExternalAddr(h.Index, number, false), Addr6: plumb.ExternalAddr(h.Index, number, true)}
@@ -99,12 +80,16 @@ func publishedPart(ctx context.Context, s *plumb.Site, h *plumb.Host) (b plumb.B
 	defer rules.Close() // they are read by their names
 	for i, n := range h.Nodes {
 		first, last := s.Topo.Ports(i)
-		var both [2]plumb.Published
-		for version, at := range []netip.Addr{b.Outside.Addr4, b.Outside.Addr6} {
-			translated, accepted := rules.Publish(n, at, first, last)
-			both[version] = plumb.Published{Translated: rules.Named(translated...), Forwarded: rules.Named(append(accepted, rules.Established)...)}
+		for _, f := range []network.Family{network.IPv4, network.IPv6} {
+			translated, accepted := rules.Publish(n, b.Outside.Addr(f), first, last)
+			count := func(name string, kind network.HopKind, of ...nft.Rule) {
+				b.Counters = append(b.Counters, plumb.Counter{
+					Name: "rule-" + name, Kind: kind, Container: i, Family: f, Method: plumb.MethodRules, Params: rules.Named(of...),
+				})
+			}
+			count("established", network.Rule, append(accepted, rules.Established)...)
+			count("dnat-"+n.Name(), network.Connection, translated...)
 		}
-		b.Published = append(b.Published, both)
 	}
 	b.Crossed = map[int][]string{}
 	for _, other := range s.Others(h) {

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nettoll/internal/nl"
+	"nettoll/internal/testutil/machine"
 	"nettoll/network/kernel"
 )
 
@@ -27,9 +27,7 @@ func TestServerBeyondThePorts(t *testing.T) {
 
 // TestProxyWithoutFiles makes a connection while no file descriptor is left, and then frees some.
 func TestProxyWithoutFiles(t *testing.T) {
-	if err := nl.With("", func(n *nl.NS) error { return n.Up("lo") }); err != nil {
-		t.Fatal(err)
-	}
+	machine.Loopback(t)
 	echo, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

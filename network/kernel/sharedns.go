@@ -23,8 +23,8 @@ func SharedNS() network.Driver {
 
 func share(ctx context.Context, n *plumb.Network) (err error) {
 	owner, h := n.Servers[0], n.Site.Hosts[0]
-	sharer, ok := h.Host.(platform.Sharer)
-	if !ok {
+	sharing := h.Facts().Share
+	if sharing == nil {
 		return &platform.Unsupported{
 			Feature: "containers that share a namespace", Option: "a platform that can start them",
 			Remedy: "measure this network in the lab",
@@ -32,7 +32,7 @@ func share(ctx context.Context, n *plumb.Network) (err error) {
 	}
 	join := func(nodes []*plumb.Node, count int) ([]*plumb.Node, error) {
 		for len(nodes) < count {
-			e, err := sharer.Share(ctx, owner.Endpoint)
+			e, err := sharing(ctx, owner.Endpoint)
 			if err != nil {
 				return nil, err
 			}

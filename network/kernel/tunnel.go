@@ -169,9 +169,7 @@ func (t tunnel) end(n *nl.NS, s *plumb.Site, h, other *plumb.Host, mtu int) erro
 	if t.shared != nil {
 		return t.shared(n, name, s, h, mtu)
 	}
-	attrs := netlink.NewLinkAttrs()
-	attrs.Name, attrs.MTU = name, mtu
-	device := t.device(attrs, h.OnUnderlay(false), other.OnUnderlay(false))
+	device := t.device(nl.Attrs(name, mtu), h.OnUnderlay(false), other.OnUnderlay(false))
 	if numbered, ok := device.(*netlink.Geneve); ok {
 		numbered.ID += uint32(s.Beside)
 	}

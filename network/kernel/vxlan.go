@@ -35,10 +35,8 @@ func vxlan() tunnel {
 // vxlanTunnel makes the VXLAN device. Frames to addresses that it has not learned yet go to every
 // other host.
 func vxlanTunnel(n *nl.NS, name string, s *plumb.Site, h *plumb.Host, mtu int) error {
-	attrs := netlink.NewLinkAttrs()
-	attrs.Name, attrs.MTU = name, mtu
 	device := &netlink.Vxlan{
-		LinkAttrs: attrs, VxlanId: vni + s.Beside, Port: vxlanPort,
+		LinkAttrs: nl.Attrs(name, mtu), VxlanId: vni + s.Beside, Port: vxlanPort,
 		SrcAddr: h.OnUnderlay(false).AsSlice(), Learning: true, UDPCSum: true,
 		// UDP source ports are drawn from the ephemeral range by default.
 	}

@@ -139,7 +139,7 @@ type connected struct {
 }
 
 // Clusters implements kube.Provider.
-func (c connected) Clusters(ctx context.Context, req platform.HostRequest) (kube.Hosts, error) {
+func (c connected) Clusters(ctx context.Context, req platform.HostRequest) (*kube.Hosts, error) {
 	req.CNI = c.cni
 	return c.Kubernetes.Clusters(ctx, req)
 }
@@ -177,7 +177,7 @@ func ask(t *testing.T, on kube.Provider, method, path string, out any) {
 		t.Fatal(err)
 	}
 	defer hosts.Close(context.Background())
-	if err := hosts.Cluster().Server.Ask(t.Context(), method, path, nil, out); err != nil {
+	if err := hosts.Cluster.Server.Ask(t.Context(), method, path, nil, out); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -81,11 +81,7 @@ func (v variant) probe(ctx context.Context, p platform.Platform) error {
 }
 
 func provider(p platform.Platform) (kube.Provider, error) {
-	c, ok := p.(kube.Provider)
-	if !ok {
-		return nil, &platform.Unsupported{Feature: "a network of Kubernetes", Option: "the platform kubernetes", Remedy: "write kubernetes:NETWORK"}
-	}
-	return c, nil
+	return platform.As[kube.Provider](p, "a network of Kubernetes", "kubernetes", "NETWORK")
 }
 
 // hostsOn returns hosts. As long as these are kept, Connect builds on them.
@@ -94,11 +90,7 @@ func hostsOn(ctx context.Context, p platform.Platform, req platform.HostRequest)
 	if err != nil {
 		return nil, err
 	}
-	hosts, err := c.Clusters(ctx, req)
-	if err != nil {
-		return nil, err
-	}
-	return hosts, nil
+	return c.Clusters(ctx, req)
 }
 
 // build is one of the networks under construction: a site whose hosts are the nodes of a cluster.
@@ -123,7 +115,7 @@ func (v variant) build(ctx context.Context, topo network.Topology, p platform.Pl
 		return nil, err
 	}
 	site := &plumb.Site{Topo: topo}
-	n := &build{Network: &plumb.Network{Site: site}, cluster: hosts.Cluster(), containers: map[*plumb.Node]*kube.Container{}}
+	n := &build{Network: &plumb.Network{Site: site}, cluster: hosts.Cluster, containers: map[*plumb.Node]*kube.Container{}}
 	site.Push("pods and services", hosts.Close)
 	for i, node := range n.cluster.Nodes {
 		site.Hosts = append(site.Hosts, &plumb.Host{Host: node, NS: node.Facts().NetNS, Index: i})
@@ -194,7 +186,8 @@ func (n *build) place(nodes []*plumb.Node) {
 
 func (n *build) node(on *kube.Node, p *kube.Pod, c *kube.Container) *plumb.Node {
 	node := &plumb.Node{
-		Endpoint: c, NS: c.Facts().NetNS, Lists: c, Host: n.Hosts[on.Index], Device: "eth0", Addr4: p.Addr(false), Addr6: p.Addr(true),
+		Endpoint: c, NS: c.Facts().NetNS, Devices: plumb.Devices{List: c.Interfaces, Agent: c.Agent()}, Host: n.Hosts[on.Index],
+		Device: "eth0", Addr4: p.Addr(false), Addr6: p.Addr(true),
 	}
 	n.containers[node] = c
 	return node

@@ -9,13 +9,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
-	"nettoll/docker/engine"
 	"nettoll/internal/testutil/turn"
-	"nettoll/kube"
 	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/platform/lab"
@@ -180,11 +177,7 @@ type subject struct {
 }
 
 func newSubject(p platform.Platform, prefix string, tech network.Driver) *subject {
-	_, engines := p.(engine.Provider)
-	if _, clusters := p.(kube.Provider); clusters {
-		engines = true
-	}
-	return &subject{Driver: tech, platform: p, prefix: prefix, warmup: usualWarmup, engines: engines, sections: map[int]string{}, ends: map[int]string{}}
+	return &subject{Driver: tech, platform: p, prefix: prefix, warmup: usualWarmup, engines: p.Info().Stood != nil, sections: map[int]string{}, ends: map[int]string{}}
 }
 
 // network returns its name in cells.
@@ -230,8 +223,8 @@ func mustBeMissing(t *testing.T, err error) {
 	if missing.Remedy == "" {
 		t.Errorf("%v: no remedy", err)
 	}
-	if program, ok := strings.CutPrefix(missing.Option, "the program "); ok {
-		platformtest.Require(t, filepath.Base(program), err)
+	if missing.Program != "" {
+		platformtest.Require(t, filepath.Base(missing.Program), err)
 	}
 	options := regexp.MustCompile(`CONFIG_\w+`).FindAllString(missing.Option, -1)
 	if len(options) == 0 {

@@ -285,15 +285,12 @@ func madeUp(t *testing.T, h *engine.Host) []string {
 	prefix := "nettoll-" + h.Engine.Run[:min(12, len(h.Engine.Run))] + "-"
 	pairs := []string{prefix, "nettoll-"}
 	onHost := map[int]string{}
-	err := nl.With(h.NetNS(), func(n *nl.NS) error {
-		all, err := n.Interfaces()
-		for _, d := range all {
-			onHost[d.Index] = d.Name
-		}
-		return err
-	})
+	all, err := nl.Ask(h.NetNS(), (*nl.NS).Interfaces)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, d := range all {
+		onHost[d.Index] = d.Name
 	}
 	for _, c := range made(t, h) {
 		name := strings.TrimPrefix(c.Name, "/"+prefix)
@@ -301,17 +298,14 @@ func madeUp(t *testing.T, h *engine.Host) []string {
 		if c.HostConfig.NetworkMode.IsHost() {
 			continue
 		}
-		err := nl.With("/proc/"+strconv.Itoa(c.State.Pid)+"/ns/net", func(n *nl.NS) error {
-			all, err := n.Interfaces()
-			for _, d := range all {
-				if port := onHost[d.Peer]; d.Kind == "veth" && random.MatchString(port) {
-					pairs = append(pairs, port, "veth-"+name)
-				}
-			}
-			return err
-		})
+		all, err := nl.Ask("/proc/"+strconv.Itoa(c.State.Pid)+"/ns/net", (*nl.NS).Interfaces)
 		if err != nil {
 			t.Fatal(err)
+		}
+		for _, d := range all {
+			if port := onHost[d.Peer]; d.Kind == "veth" && random.MatchString(port) {
+				pairs = append(pairs, port, "veth-"+name)
+			}
 		}
 	}
 	for _, port := range onHost { // a port that belongs to no container is the swarm's ingress

@@ -184,8 +184,8 @@ func (s *subject) keep(t *testing.T, n int) (platform.Platform, platform.Hosts) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if k, ok := hosts.(kube.Hosts); ok {
-		touch(t, k)
+	if k, ok := hosts.(*kube.Hosts); ok {
+		touch(t, k.Cluster)
 	}
 	for _, h := range hosts.All() { // loads the image beforehand, which engines keep
 		if d, ok := h.(*engine.Host); ok {
@@ -203,13 +203,13 @@ func (s *subject) keep(t *testing.T, n int) (platform.Platform, platform.Hosts) 
 
 // touch runs a pod on each node of a cluster: the bridge that is made for it stays, so it must exist before the state of the
 // hosts is read for the first time.
-func touch(t *testing.T, k kube.Hosts) {
+func touch(t *testing.T, k *kube.Cluster) {
 	t.Helper()
 	var pods []kube.PodSpec
-	for _, n := range k.Cluster().Nodes {
+	for _, n := range k.Nodes {
 		pods = append(pods, kube.PodSpec{Node: n})
 	}
-	if _, err := k.Cluster().Run(t.Context(), pods...); err != nil {
+	if _, err := k.Run(t.Context(), pods...); err != nil {
 		t.Fatal(err)
 	}
 }

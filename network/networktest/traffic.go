@@ -16,13 +16,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/nl"
+	"nettoll/internal/testutil/machine"
 	"nettoll/kube"
 	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/platform/platformtest"
 	"nettoll/record"
 	"nettoll/runner"
-	"nettoll/sampler"
+	"nettoll/runner/runnertest"
 	"nettoll/workload"
 	"nettoll/workload/engine"
 )
@@ -349,52 +350,20 @@ func measureAfter(t *testing.T, warmup time.Duration, p platform.Platform, tech 
 
 func measure(t *testing.T, warmup time.Duration, p platform.Platform, tech network.Driver, cells []record.Cell) []record.Trial {
 	t.Helper()
-	m, err := sampler.Machine("/proc", "/sys")
-	if err != nil {
-		t.Fatal(err)
-	}
-	more := slack(t)
-	var trials []record.Trial
+	more := machine.Slack(t).Seconds()
 	r := &runner.Runner{
 		Networks: map[string]runner.Recipe{},
 		Tools:    map[string]workload.Tool{"engine": engine.New()},
-		Machine:  m,
-		Settings: record.Settings{Duration: 0.1 + more, Warmup: warmup.Seconds() + more, MinRounds: 1, MaxRounds: 1, Confidence: 0.95, Seed: 1},
+		Settings: record.Settings{Duration: 0.1 + more, Warmup: warmup.Seconds() + more, MaxRounds: 1},
 		Cells:    cells,
 		// The cost of the traffic is not tested here.
 		Unwatched: true,
-		Save: func(t record.Trial) error {
-			trials = append(trials, t)
-			return nil
-		},
-		Enough: func([]record.Trial) map[string]bool { return nil },
 	}
 	for _, c := range cells {
 		r.Networks[c.Network] = runner.Recipe{Platform: p, Driver: tech}
 	}
-	if _, err := r.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if len(trials) != len(cells) {
-		t.Errorf("%d trials of %d cells", len(trials), len(cells))
-	}
-	return trials
+	return runnertest.Run(t, r)
 }
 
 // Slow reports whether this machine is emulated: it takes a minute for what others do in a second.
-func Slow(t *testing.T) bool { return slack(t) > 0 }
-
-// slack returns the seconds by which warm-up and window are to be longer than on an ordinary
-// machine. On an emulated one a flow may stall for longer than either.
-func slack(t *testing.T) float64 {
-	const variable = "NETTOLL_TEST_SLACK"
-	text := os.Getenv(variable)
-	if text == "" {
-		return 0
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		t.Fatalf("%s=%s is not a duration", variable, text)
-	}
-	return d.Seconds()
-}
+func Slow(t *testing.T) bool { return machine.Slack(t) > 0 }

@@ -23,21 +23,22 @@ func (v variant) build(ctx context.Context, n *plumb.Network) (*build, error) {
 	if v.tunnel != nil {
 		n.OnWire = func(network.Family) string { return fmt.Sprintf("udp dst port %d", v.tunnel.port) }
 	}
-	return b, b.everything(ctx)
+	dir, err := daemon.State(&b.Stack)
+	if err != nil {
+		return b, err
+	}
+	return b, b.everything(ctx, dir)
 }
 
 // build is a network under construction.
 type build struct {
 	tech variant
 	*plumb.Network
-	vswitches []*vswitch // by index of the host
+	vswitches []*vswitch // by index of the host; in a part of a network between machines, only its own
 }
 
-func (b *build) everything(ctx context.Context) error {
-	dir, err := daemon.State(&b.Stack)
-	if err != nil {
-		return err
-	}
+// everything starts Open vSwitch on the hosts of the vswitches, and connects their containers. Files are below dir.
+func (b *build) everything(ctx context.Context, dir string) error {
 	for _, v := range b.vswitches {
 		if b.overUplink() {
 			b.releaseUplink(v.host)
@@ -81,7 +82,11 @@ func (b *build) host(ctx context.Context, v *vswitch) error {
 	all := []string{"--", "add-br", bridge, "--", "set", "Bridge", bridge, "datapath_type=" + b.tech.datapath}
 	all = append(append(all, commands...), b.mesh(v)...)
 	if b.overUplink() {
-		all = append(all, uplinkCommands(v.host)...)
+		uplink, err := uplinkCommands(v.host)
+		if err != nil {
+			return err
+		}
+		all = append(all, uplink...)
 	}
 	if err := v.vsctl(ctx, all...); err != nil {
 		return err

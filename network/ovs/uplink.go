@@ -30,14 +30,24 @@ func addresses(h *plumb.Host) []netip.Prefix {
 }
 
 // uplinkCommands returns the commands that make the bridge. Without QoS of the type linux-noop
-// ovs-vswitchd would remove the queueing discipline that shapes the underlay.
-func uplinkCommands(h *plumb.Host) []string {
+// ovs-vswitchd would remove the queueing discipline that shapes the underlay. The bridge has the
+// hardware address of the uplink, as it has by itself if the uplink is a network card: a macvlan
+// device receives nothing that is for another address.
+func uplinkCommands(h *plumb.Host) ([]string, error) {
 	up := h.Uplink().Device
+	var address string
+	err := nl.With(h.NS, func(n *nl.NS) error {
+		l, err := n.Link(up)
+		if err == nil {
+			address = l.Attrs().HardwareAddr.String()
+		}
+		return err
+	})
 	return []string{
-		"--", "add-br", physical, "--", "set", "Bridge", physical, "datapath_type=" + userspace,
+		"--", "add-br", physical, "--", "set", "Bridge", physical, "datapath_type=" + userspace, `other_config:hwaddr="` + address + `"`,
 		"--", "add-port", physical, up, "--", "set", "Port", up, "qos=@unchanged",
 		"--", "--id=@unchanged", "create", "QoS", "type=linux-noop",
-	}
+	}, err
 }
 
 // takeUplink moves the host's addresses to the bridge.
@@ -65,7 +75,7 @@ func (b *build) takeUplink(h *plumb.Host) error {
 // ovs-vswitchd, and the host would answer that no process listens. Open vSwitch's documentation
 // requires these rules.
 func (b *build) silence(h *plumb.Host) error {
-	fw, err := b.Firewall(h, "ovs")
+	fw, err := b.Firewall(h.NS, "ovs")
 	if err != nil {
 		return err
 	}

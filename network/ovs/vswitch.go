@@ -29,6 +29,7 @@ const bridge = "br0"
 type vswitch struct {
 	host     *plumb.Host
 	programs map[string]string // paths of programs, by name
+	tied     bool              // its daemons end with this process, also outside a lab
 	dir      string
 	db       *daemon.Daemon
 	daemon   *daemon.Daemon
@@ -51,7 +52,7 @@ func (v *vswitch) start(ctx context.Context, s *plumb.Site, dir string, t varian
 	}
 	var err error
 	v.db, err = daemon.Start(ctx, &s.Stack, v.host, daemon.Spec{
-		Name: "ovsdb-server", Path: v.programs["ovsdb-server"], Env: v.environ(), Dir: v.dir, Complaint: t.complaint,
+		Name: "ovsdb-server", Path: v.programs["ovsdb-server"], Env: v.environ(), Dir: v.dir, Tied: v.tied, Complaint: t.complaint,
 		Args:  append([]string{file, "--remote=punix:" + v.socket(), "--unixctl=" + v.file("ovsdb-server.ctl")}, logging...),
 		Ready: v.listens,
 	})
@@ -66,7 +67,7 @@ func (v *vswitch) start(ctx context.Context, s *plumb.Site, dir string, t varian
 		return err
 	}
 	v.daemon, err = daemon.Start(ctx, &s.Stack, v.host, daemon.Spec{
-		Name: "ovs-vswitchd", Path: v.programs["ovs-vswitchd"], Env: v.environ(), Dir: v.dir, Complaint: t.complaint,
+		Name: "ovs-vswitchd", Path: v.programs["ovs-vswitchd"], Env: v.environ(), Dir: v.dir, Tied: v.tied, Complaint: t.complaint,
 		Args: append([]string{"unix:" + v.socket(), "--unixctl=" + v.control()}, logging...),
 		Ready: func(ctx context.Context) error {
 			_, err := ask(ctx, v.control(), "version")

@@ -21,7 +21,7 @@ const (
 // of the container that a packet comes from, and one to the chain of the container that it goes to.
 // These chains accept packets of known connections; other packets need a policy that allows them.
 func (n *build) enforce(h *plumb.Host, count int) error {
-	fw, err := n.Firewall(h, "calico")
+	fw, err := n.Firewall(h.NS, "calico")
 	if err != nil {
 		return err
 	}

@@ -2,11 +2,16 @@ package ssh_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/netip"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -111,10 +116,15 @@ type counting struct {
 	quiet, over int
 }
 
-func (c *counting) Quiet() (end func()) {
-	c.quiet++
-	release := c.SSH.Quiet()
-	return func() { c.over++; release() }
+func (c *counting) Info() platform.Info {
+	info := c.SSH.Info()
+	hold := info.Quiet
+	info.Quiet = func() (end func()) {
+		c.quiet++
+		release := hold()
+		return func() { c.over++; release() }
+	}
+	return info
 }
 
 func conform(t *testing.T, lan *sshtest.LAN, p *counting, d network.Driver, hosts int) {
@@ -139,7 +149,14 @@ func conform(t *testing.T, lan *sshtest.LAN, p *counting, d network.Driver, host
 			cells = append(cells, pair)
 		}
 	}
-	looked := d.Then(func(context.Context, network.Topology, *network.Network) error {
+	looked := d.Then(func(_ context.Context, _ network.Topology, n *network.Network) error {
+		for _, f := range families {
+			for _, h := range n.Path(n.Clients[0], n.Servers[0], network.Family(f)) {
+				if h.Asked == nil {
+					t.Errorf("no agent reads %s by itself: turns would be judged without it", h.Name)
+				}
+			}
+		}
 		if now := state(t, lan); !reflect.DeepEqual(before, now) {
 			t.Errorf("the machines were %v, and have become %v", before, now)
 		}
@@ -190,8 +207,11 @@ func conform(t *testing.T, lan *sshtest.LAN, p *counting, d network.Driver, host
 	}
 }
 
-// missing reports whether a trial was skipped for an option of the kernel.
-func missing(t record.Trial) bool { return strings.Contains(t.Reason, "needs CONFIG_") }
+// missing reports whether a trial was skipped for an option of the kernel, or for Open vSwitch, which TestDaemonsEnd
+// requires.
+func missing(t record.Trial) bool {
+	return strings.Contains(t.Reason, "needs CONFIG_") || strings.Contains(t.Reason, "needs the program ovs")
+}
 
 // state returns the devices, addresses and routes of the machines.
 func state(t *testing.T, lan *sshtest.LAN) (all []any) {
@@ -243,6 +263,85 @@ func TestFirewall(t *testing.T) {
 	}
 }
 
+// TestCountersAtAGivenTime has the machines' agents read what counts the payload to published ports at times that they
+// are told beforehand, over connections that delay everything, before and after a datagram is sent to such a port.
+func TestCountersAtAGivenTime(t *testing.T) {
+	slow := sshtest.Machine{Delay: 25 * time.Millisecond}
+	sshtest.Start(t, platform.Underlay{}, slow, slow)
+	topo := network.Topology{Hosts: 2, Servers: 1, Clients: 1}
+	n, err := driver(t, "published").Connect(t.Context(), topo, onMachines(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hops := n.Path(n.Clients[0], n.Servers[0], network.IPv4)
+	read := func() (all []network.Count) {
+		t.Helper()
+		for _, h := range hops {
+			params, err := json.Marshal(h.Asked.Params)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := sampler.Monotonic() + int64(time.Millisecond) // the machines have the clock of this one
+			took, err := sampler.Series{
+				Calls: []sampler.Asked{{Method: h.Asked.Method, Params: params}}, Moments: []sampler.Moment{{At: at, Calls: []int{0}}},
+			}.Take(t.Context(), h.Asked.Agent)
+			if err != nil {
+				t.Fatalf("%s: %v", h.Name, err)
+			}
+			c, err := h.Asked.Count(took[0][0].Decode)
+			if err != nil || took[0][0].Over < at {
+				t.Errorf("%s was read %v after its time: %v", h.Name, time.Duration(took[0][0].Over-at), err)
+			}
+			all = append(all, c)
+		}
+		return all
+	}
+	before := read()
+	c, err := agent.Start(t.Context(), n.Clients[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := n.Addr(n.Clients[0], n.Servers[0], network.IPv4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _ := topo.Ports(0)
+	greet := sampler.Greet{To: netip.AddrPortFrom(at, uint16(first)), Cookie: make([]byte, 16), Within: time.Second}
+	after := before
+	all := func() bool { // have counted something
+		for i := range hops {
+			if after[i].Packets <= before[i].Packets {
+				return false
+			}
+		}
+		return true
+	}
+	for began := time.Now(); !all() && time.Since(began) < time.Minute; after = read() {
+		_ = c.Call(t.Context(), sampler.MethodGreet, greet, nil) // nobody answers
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	rules := 0
+	for i, h := range hops {
+		if after[i].Packets <= before[i].Packets {
+			t.Errorf("%s counted %d packets before a datagram was sent, and %d after it", h.Name, before[i].Packets, after[i].Packets)
+		}
+		if h.Kind != network.Device {
+			rules++
+		}
+		if now, err := h.Read(t.Context()); err != nil || now.Packets < after[i].Packets || now.At != after[i].At {
+			t.Errorf("%s: its agent read %+v at the given time; afterwards it is %+v, %v", h.Name, after[i], now, err)
+		}
+	}
+	if rules != 2 {
+		t.Errorf("%d of the hops are rules, want that which translates and that which forwards", rules)
+	}
+	if err := n.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestAfterKill kills the agents of a network with SIGKILL. The machines are as before, and the same network can be built
 // again.
 func TestAfterKill(t *testing.T) {
@@ -277,6 +376,111 @@ func TestAfterKill(t *testing.T) {
 	}
 	if now := state(t, lan); !reflect.DeepEqual(before, now) {
 		t.Errorf("the machines were %v, and are %v", before, now)
+	}
+}
+
+// TestDaemonsEnd has Open vSwitch on two machines. If one of its daemons ends, the network's fault says so. All daemons end
+// with the network, and with the agents when these are killed with SIGKILL, and the machines are as before.
+func TestDaemonsEnd(t *testing.T) {
+	_, err := exec.LookPath("ovs-vswitchd")
+	platformtest.Require(t, "ovs-vswitchd", err)
+	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{}, sshtest.Machine{})
+	p := onMachines(t)
+	before := state(t, lan)
+	var n *network.Network
+	var agents []int // PIDs
+	build := func() {
+		t.Helper()
+		if n, err = driver(t, "ovs-userspace-vxlan").Connect(t.Context(), network.Topology{Hosts: 2, Servers: 1, Clients: 1}, p); err != nil {
+			t.Fatal(err)
+		}
+		agents = nil
+		for i := range lan.Hosts {
+			agents = append(agents, lan.Busy(t, i, "agent injected")...)
+		}
+		for i, agent := range agents {
+			if all := daemons(t, agent); len(all) != 2 {
+				t.Fatalf("%s runs %v, want ovsdb-server and ovs-vswitchd", sshtest.Name(i), all)
+			}
+		}
+	}
+	gone := func() {
+		t.Helper()
+		for i, agent := range agents {
+			for began := time.Now(); len(daemons(t, agent)) > 0; time.Sleep(10 * time.Millisecond) {
+				if time.Since(began) > time.Minute {
+					t.Fatalf("%s still runs %v", sshtest.Name(i), daemons(t, agent))
+				}
+			}
+		}
+	}
+	build()
+	if err := n.Broken(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for pid, line := range daemons(t, agents[0]) {
+		if strings.Contains(line, "ovs-vswitchd unix:") {
+			if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		err := n.Broken(t.Context())
+		if err != nil && strings.Contains(err.Error(), "ovs-vswitchd on h1") {
+			break
+		}
+		if time.Since(began) > time.Minute {
+			t.Fatalf("ovs-vswitchd was killed, and the network says: %v", err)
+		}
+	}
+	if err := n.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	gone()
+	build()
+	for _, agent := range agents {
+		if err := unix.Kill(agent, unix.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gone()
+	if err := n.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if now := state(t, lan); !reflect.DeepEqual(before, now) {
+		t.Errorf("the machines were %v, and are %v", before, now)
+	}
+}
+
+// daemons returns the command lines of the daemons that an agent has started, by PID: they have files that only its
+// descriptors lead to.
+func daemons(t *testing.T, agent int) map[int]string {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[int]string{}
+	for _, f := range files {
+		b, _ := os.ReadFile(f) // it may have ended
+		line := strings.TrimSpace(strings.ReplaceAll(string(b), "\x00", " "))
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f))); err == nil && strings.Contains(line, fmt.Sprintf("/proc/%d/fd/", agent)) {
+			all[pid] = line
+		}
+	}
+	return all
+}
+
+// TestWithoutPrograms has a machine without Open vSwitch. The error says what to install where.
+func TestWithoutPrograms(t *testing.T) {
+	sshtest.Start(t, platform.Underlay{}, sshtest.Machine{}, sshtest.Machine{
+		Shell: "PATH=/usr/bin:/bin; export PATH; exec sh -c \"$SSH_ORIGINAL_COMMAND\"", // where there is only ovs-vsctl
+	})
+	_, err := driver(t, "ovs-userspace-vxlan").Connect(t.Context(), network.Topology{Hosts: 2, Servers: 1, Clients: 1}, onMachines(t))
+	var missing *platform.Unsupported
+	if !errors.As(err, &missing) || missing.Feature != "Open vSwitch on h2" || missing.Option != "the program ovs-vswitchd" || missing.Remedy != "apt install openvswitch-switch there" {
+		t.Errorf("error %v (%+v)", err, missing)
 	}
 }
 

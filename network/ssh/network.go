@@ -62,11 +62,7 @@ func probe(name string) func(context.Context, platform.Platform) error {
 }
 
 func provider(name string, p platform.Platform) (remote.Provider, error) {
-	m, ok := p.(remote.Provider)
-	if !ok {
-		return nil, &platform.Unsupported{Feature: "a network of machines", Option: "the platform ssh", Remedy: "write ssh:" + name}
-	}
-	return m, nil
+	return platform.As[remote.Provider](p, "a network of machines", "ssh", name)
 }
 
 // build is a network under construction: a site whose hosts are machines.
@@ -93,7 +89,7 @@ func begin(ctx context.Context, name string, topo network.Topology, p platform.P
 	}
 	site.Push("containers", hosts.Close)
 	for i, h := range hosts.Machines {
-		site.Hosts = append(site.Hosts, &plumb.Host{Host: h, Lists: h, Index: i})
+		site.Hosts = append(site.Hosts, &plumb.Host{Host: h, Devices: devicesIn(h.In("")), Index: i})
 	}
 	n := &build{Network: &plumb.Network{Site: site}, machines: hosts.Machines, spaces: make([][]string, len(hosts.Machines))}
 	n.Check = func(context.Context) error {
@@ -107,7 +103,9 @@ func begin(ctx context.Context, name string, topo network.Topology, p platform.P
 	return n, nil
 }
 
-var _, _ plumb.Far = (*remote.Host)(nil), (*remote.Container)(nil)
+func devicesIn(space remote.Container) plumb.Devices {
+	return plumb.Devices{List: space.Interfaces, Agent: space.Agent(), Space: space.Space}
+}
 
 // onMachines makes the machines themselves the servers and clients. One machine talks to itself over lo; two reach each
 // other at the addresses of their uplinks.

@@ -3,12 +3,16 @@ package ssh
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
+	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"nettoll/internal/emulated"
 	"nettoll/internal/plumb"
 	"nettoll/internal/remote"
 	"nettoll/network"
@@ -27,6 +31,8 @@ var overlays = []overlay{
 	{name: "ipip", lets: "IP protocol 4", families: []int{4}, about: "containers of two machines reached by ssh, with IP-in-IP devices between the machines; IPv4 only; MTU 20 below the machines'"},
 	{name: "gre", lets: "IP protocol 47", about: "containers of two machines reached by ssh, with GRE devices between the machines; MTU 24 below the machines'"},
 	{name: "geneve", numbered: true, lets: "UDP port 6081", about: "containers of two machines reached by ssh, with Geneve devices between the machines; MTU 50 below the machines'"},
+	{name: "ovs-vxlan", lets: "frames from and to further MAC addresses", daemons: true, about: "containers of two machines reached by ssh, on Open vSwitch in the kernel's datapath on each, joined by VXLAN tunnels; what stands for each machine has a macvlan device of its network card; MTU 50 below the machines'"},
+	{name: "ovs-userspace-vxlan", lets: "frames from and to further MAC addresses", daemons: true, about: "containers of two machines reached by ssh, on Open vSwitch in the user-space datapath on each, joined by VXLAN tunnels; what stands for each machine has a macvlan device of its network card, which is a port; MTU 50 below the machines'"},
 }
 
 type overlay struct {
@@ -36,14 +42,19 @@ type overlay struct {
 	port        int    // the first UDP port of such networks, each of which has its own; 0: see lets
 	numbered    bool   // several can stand at once on two machines
 	published   bool   // it publishes ports of the servers, and clients are not in containers
+	daemons     bool   // its parts have daemons; see plumb.MethodFault
 }
 
 func (o overlay) driver() network.Driver {
+	info := network.Info{
+		Name: o.name, Hosts: []int{2}, Single: !o.numbered, Families: o.families, Endpoints: maxContainers, About: o.about,
+		Around: platform.Surroundings{Outlive: true},
+	}
+	if o.daemons {
+		info.Startup = time.Second
+	}
 	return network.Driver{
-		Info: network.Info{
-			Name: o.name, Hosts: []int{2}, Single: !o.numbered, Families: o.families, Endpoints: maxContainers, About: o.about,
-			Around: platform.Surroundings{Outlive: true},
-		},
+		Info:  info,
 		Probe: probe(o.name),
 		Connect: func(ctx context.Context, topo network.Topology, p platform.Platform) (*network.Network, error) {
 			n, err := begin(ctx, o.name, topo, p)
@@ -71,7 +82,7 @@ func (n *build) place(ctx context.Context, clients int) (err error) {
 			made, err := n.machines[h.Index].Make(ctx, len(which))
 			for _, c := range made {
 				node := &plumb.Node{
-					Endpoint: c, Lists: c, Host: h, Index: len(h.Nodes),
+					Endpoint: c, Devices: devicesIn(*c), Host: h, Index: len(h.Nodes),
 					Addr4: plumb.ContainerAddr(h.Index, len(h.Nodes), false), Addr6: plumb.ContainerAddr(h.Index, len(h.Nodes), true),
 				}
 				h.Nodes, nodes = append(h.Nodes, node), append(nodes, node)
@@ -117,11 +128,17 @@ func (o overlay) build(ctx context.Context, n *build) error {
 		uplinks = append(uplinks, at)
 	}
 	built, routers := make([]plumb.Built, len(n.Hosts)), make([]remote.Container, len(n.Hosts))
-	var building errgroup.Group
+	if o.daemons {
+		n.Push("daemons on the machines", func(ctx context.Context) error { return n.endDaemons(ctx, o.name, routers) })
+	}
+	building, within := new(errgroup.Group), ctx
+	if o.daemons { // they wait for those of the other machines, unless one of these has failed
+		building, within = errgroup.WithContext(ctx)
+	}
 	for i, h := range n.Hosts {
 		building.Go(func() error {
 			m := n.machines[i]
-			router, err := m.Space(ctx)
+			router, err := m.Space(within)
 			if err != nil {
 				return err
 			}
@@ -130,7 +147,7 @@ func (o overlay) build(ctx context.Context, n *build) error {
 				part.Topo = n.Topo
 			}
 			routers[i] = m.In(router)
-			if err := m.Call(ctx, plumb.MethodPart(o.name), part, &built[i]); err != nil {
+			if err := o.buildPart(within, m, part, &built[i]); err != nil {
 				return err
 			}
 			if lacks := built[i].Missing; lacks != nil {
@@ -158,6 +175,11 @@ func (o overlay) build(ctx context.Context, n *build) error {
 		if err := alive(ctx); err != nil {
 			return err
 		}
+		if o.daemons {
+			if err := n.broken(ctx, o.name, routers); err != nil {
+				return err
+			}
+		}
 		return o.arrives(ctx, n, built, routers)
 	}
 	n.Hops = func(from, to *plumb.Node, f network.Family) []network.Hop {
@@ -165,13 +187,15 @@ func (o overlay) build(ctx context.Context, n *build) error {
 			k := at.Host.Index
 			hops := []network.Hop{at.Hop()}
 			if at.Index < len(built[k].Ports) {
-				hops = append(hops, plumb.ListedHop(at.Host.Name(), &routers[k], built[k].Ports[at.Index]))
+				hops = append(hops, devicesIn(routers[k]).Hop(at.Host.Name(), built[k].Ports[at.Index]))
 			}
-			if o.published && at.Index < len(built[k].Published) {
-				hops = append(hops, n.forwarding(at, built[k], routers[k], f)...)
+			for _, c := range built[k].Counters {
+				if c.Counts(at.Index, peer.Host.Index, f) {
+					hops = append(hops, counted(c, n.machines[k]))
+				}
 			}
 			for _, device := range built[k].Crossed[peer.Host.Index] {
-				hops = append(hops, plumb.ListedHop(at.Host.Name(), &routers[k], device))
+				hops = append(hops, devicesIn(routers[k]).Hop(at.Host.Name(), device))
 			}
 			return hops
 		}
@@ -182,6 +206,28 @@ func (o overlay) build(ctx context.Context, n *build) error {
 	return nil
 }
 
+// daemonsTime bounds the building of a part with daemons: they wait for those of the other machines.
+const daemonsTime = 2 * time.Minute
+
+// buildPart has the agent of a machine build its part.
+func (o overlay) buildPart(ctx context.Context, m *remote.Host, part plumb.Part, built *plumb.Built) error {
+	if !o.daemons {
+		return m.Call(ctx, plumb.MethodPart(o.name), part, built)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, emulated.Patience(daemonsTime), fmt.Errorf("it took more than %v", emulated.Patience(daemonsTime)))
+	defer cancel()
+	if err := agentOf(m).Call(ctx, plumb.MethodPart(o.name), part, built); err != nil {
+		return fmt.Errorf("%s: %w", m.Name(), err)
+	}
+	return nil
+}
+
+// agentOf returns the agent of a machine.
+func agentOf(m *remote.Host) network.Agent {
+	all := m.In("")
+	return all.Agent()
+}
+
 // publish makes the namespaces that stand for the clients' machines the clients. They reach the servers at the address of
 // the namespace that stands for the servers' machine.
 func (n *build) publish(built []plumb.Built, routers []remote.Container) {
@@ -189,49 +235,80 @@ func (n *build) publish(built []plumb.Built, routers []remote.Container) {
 		h := n.ClientHost(i)
 		at := built[h.Index].Outside
 		n.Clients = append(n.Clients, &plumb.Node{
-			Endpoint: &routers[h.Index], Lists: &routers[h.Index], Host: h, Index: len(h.Nodes) + i, Device: at.Device, Addr4: at.Addr4, Addr6: at.Addr6,
+			Endpoint: &routers[h.Index], Devices: devicesIn(routers[h.Index]), Host: h, Index: len(h.Nodes) + i,
+			Device: at.Device, Addr4: at.Addr4, Addr6: at.Addr6,
 		})
 	}
 	n.Translated = true
-	n.Reach = func(_, to *plumb.Node, f network.Family) netip.Addr {
-		at := built[to.Host.Index].Outside
-		if f == network.IPv6 {
-			return at.Addr6
-		}
-		return at.Addr4
+	n.Reach = func(_, to *plumb.Node, f network.Family) netip.Addr { return built[to.Host.Index].Outside.Addr(f) }
+}
+
+// counted returns what an agent counts as a hop.
+func counted(c plumb.Counter, on *remote.Host) network.Hop {
+	return network.Hop{
+		Name: on.Name() + "/" + c.Name, Kind: c.Kind,
+		Read: func(ctx context.Context) (sum network.Count, err error) {
+			err = on.Call(ctx, c.Method, c.Params, &sum)
+			return sum, err
+		},
+		Asked: &network.Asked{
+			Agent: agentOf(on), Method: c.Method, Params: c.Params,
+			Count: func(answer func(any) error) (sum network.Count, err error) {
+				err = answer(&sum)
+				return sum, err
+			},
+		},
 	}
 }
 
-// forwarding returns the rules that payload to the published ports of a server crosses.
-func (n *build) forwarding(at *plumb.Node, built plumb.Built, router remote.Container, f network.Family) []network.Hop {
-	of := built.Published[at.Index][0]
-	if f == network.IPv6 {
-		of = built.Published[at.Index][1]
+// endDaemons ends the daemons of all parts, so that they do not keep the namespaces.
+func (n *build) endDaemons(ctx context.Context, name string, routers []remote.Container) error {
+	errs := make([]error, len(routers))
+	var ending sync.WaitGroup
+	for i, r := range routers {
+		if m := n.machines[i]; r.Space != "" && m.Err() == nil {
+			ending.Go(func() {
+				if errs[i] = m.Call(ctx, plumb.MethodEnd(name), r.Space, nil); m.Err() != nil {
+					errs[i] = nil // they have ended with the agent
+				}
+			})
+		}
 	}
-	hop := func(name string, kind network.HopKind, rules plumb.Rules) network.Hop {
-		rules.Space = router.Space
-		return network.Hop{Name: at.Host.Name() + "/rule-" + name, Kind: kind, Read: func(ctx context.Context) (c network.Count, err error) {
-			err = n.machines[at.Host.Index].Call(ctx, plumb.MethodRules, rules, &c)
-			return c, err
-		}}
+	ending.Wait()
+	return errors.Join(errs...)
+}
+
+// broken returns what is wrong with the parts.
+func (n *build) broken(ctx context.Context, name string, routers []remote.Container) error {
+	for i, m := range n.machines {
+		var f plumb.Fault
+		if err := m.Call(ctx, plumb.MethodFault(name), routers[i].Space, &f); err != nil {
+			return err
+		}
+		switch {
+		case f.Finding != "":
+			return &network.WrongPath{Finding: f.Finding}
+		case f.Broken != "":
+			return errors.New(f.Broken)
+		}
 	}
-	return []network.Hop{hop("established", network.Rule, of.Forwarded), hop("dnat-"+at.Name(), network.Connection, of.Translated)}
+	return nil
 }
 
 // arrives returns an error if nothing has come to a machine from the others. Their kernels always send something, such as
 // reports of multicast groups, so something between the machines must be dropping it.
 func (o overlay) arrives(ctx context.Context, n *build, built []plumb.Built, routers []remote.Container) error {
 	for i, h := range n.Hosts {
-		of, names := plumb.Lister(&routers[i]), []string(nil)
+		of, names := devicesIn(routers[i]), []string(nil)
 		for _, devices := range built[i].Crossed {
 			names = append(names, devices[len(devices)-1])
 		}
 		if outside := built[i].Outside.Device; outside != "" {
 			names = []string{outside}
 		} else if len(names) == 0 && len(h.Nodes) > 0 {
-			of, names = h.Nodes[0].Lists, []string{built[i].Device}
+			of, names = h.Nodes[0].Devices, []string{built[i].Device}
 		}
-		all, err := of.Interfaces(ctx)
+		all, err := of.List(ctx)
 		if err != nil {
 			return err
 		}

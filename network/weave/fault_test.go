@@ -37,7 +37,7 @@ func connect(t *testing.T, tech network.Driver, p platform.Platform) (*network.N
 	t.Helper()
 	n, err := tech.Connect(t.Context(), network.Topology{Hosts: 2, Servers: 1, Clients: 1}, p)
 	var missing *platform.Unsupported
-	if errors.As(err, &missing) && missing.Option == "the program iptables" {
+	if errors.As(err, &missing) && missing.Program == "iptables" {
 		platformtest.Require(t, "iptables", err)
 	}
 	if err == nil {

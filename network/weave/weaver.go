@@ -33,7 +33,7 @@ func (t variant) find(ctx context.Context) (w weaver, err error) {
 		return w, err
 	}
 	if _, err := exec.LookPath("iptables"); err != nil { // weaver runs it from PATH
-		return w, &platform.Unsupported{Feature: "weaver", Option: "the program iptables", Remedy: "apt install iptables", Err: err}
+		return w, &platform.Unsupported{Feature: "weaver", Program: "iptables", Remedy: "apt install iptables", Err: err}
 	}
 	said, err := program.Say(ctx, w.path, "--version")
 	if err != nil {
@@ -41,7 +41,7 @@ func (t variant) find(ctx context.Context) (w weaver, err error) {
 	}
 	if w.version, err = version(said); err != nil {
 		return w, &platform.Unsupported{
-			Feature: "weaver", Option: "the program weaver of Weave Net 2.x", Remedy: get + ", and name it by --tool-path weaver=FILE",
+			Feature: "weaver", Program: "weaver", Option: "the program weaver of Weave Net 2.x", Remedy: get + ", and name it by --tool-path weaver=FILE",
 			Err: fmt.Errorf("%s: %w", w.path, err),
 		}
 	}

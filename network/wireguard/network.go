@@ -88,9 +88,7 @@ func (v variant) add(ctx context.Context, n *plumb.Network, h *plumb.Host) error
 		return n.StartWireGuardGo(ctx, h, name)
 	}
 	n.MadeDevice(h.NS, name)
-	attrs := netlink.NewLinkAttrs()
-	attrs.Name = name
-	return h.AddOver(&netlink.Wireguard{LinkAttrs: attrs}, nil)
+	return h.AddOver(&netlink.Wireguard{LinkAttrs: nl.Attrs(name, 0)}, nil)
 }
 
 // route brings the tunnel up and routes packets for the containers of other hosts into it. The

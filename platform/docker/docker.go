@@ -10,13 +10,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/moby/moby/client"
 
 	"nettoll/docker/engine"
 	"nettoll/internal/cgroup"
-	"nettoll/internal/emulated"
 	"nettoll/platform"
 )
 
@@ -36,8 +34,9 @@ type Options struct {
 
 // Docker is the platform.
 type Docker struct {
-	o     Options
-	swarm bool // the engines are nodes of one swarm
+	o      Options
+	swarm  bool // the engines are nodes of one swarm
+	atOnce int  // networks that can stand at once
 
 	mu       sync.Mutex
 	borrowed []*engine.Host
@@ -49,43 +48,41 @@ type Docker struct {
 }
 
 // New returns the platform. It connects when it is probed. Close it after use.
-func New(o Options) *Docker { return &Docker{o: o} }
+func New(o Options) *Docker { return &Docker{o: o, atOnce: o.atOnce(borrowedAtOnce)} }
 
-// NewSwarm returns the platform of engines that are nodes of one swarm.
-func NewSwarm(o Options) *Docker { return &Docker{o: o, swarm: true} }
+// NewSwarm returns the platform of engines that are nodes of one swarm. A swarm of the user's has only one network at a time.
+func NewSwarm(o Options) *Docker { return &Docker{o: o, swarm: true, atOnce: o.atOnce(1)} }
 
-// Name implements platform.Platform.
-func (d *Docker) Name() string {
+// Info implements platform.Platform.
+func (d *Docker) Info() platform.Info {
+	i := platform.Info{Name: "docker", AtOnce: d.atOnce, Stood: d.Stood}
 	if d.swarm {
-		return "swarm"
+		i.Name = "swarm"
 	}
-	return "docker"
+	return i
 }
 
 // Private implements engine.Provider.
 func (d *Docker) Private() bool { return d.o.Lab != nil }
 
-// PrivateAtOnce bounds how many networks can stand at once if engines are started for them.
-const PrivateAtOnce = 8
+// privateAtOnce bounds how many networks can stand at once if engines are started for them.
+const privateAtOnce = 8
 
-// BorrowedAtOnce is how many networks can stand at once on the user's engines: a network and its baseline.
-const BorrowedAtOnce = 2
+// borrowedAtOnce is how many networks can stand at once on the user's engines: a network and its baseline, with names and
+// ports of their own.
+const borrowedAtOnce = 2
 
-// AtOnce implements platform.Engines. Each network on private engines has its own engines, as many as there is
-// memory for. On the user's engines the networks have names and ports of their own, except that a swarm has only one
-// network.
-func (d *Docker) AtOnce(int) int {
-	switch {
-	case d.o.Lab == nil && d.swarm:
-		return 1
-	case d.o.Lab == nil:
-		return BorrowedAtOnce
+// atOnce returns how many networks can stand at once, if that is borrowed on the user's engines. Each network on private
+// engines has its own, as many as there is memory for now.
+func (o Options) atOnce(borrowed int) int {
+	if o.Lab == nil {
+		return borrowed
 	}
 	const hosts = 2
-	return min(PrivateAtOnce, d.mostSets(hosts))
+	return min(privateAtOnce, o.mostSets(hosts))
 }
 
-// Stood implements platform.Engines.
+// Stood describes the engines: see platform.Info.
 func (d *Docker) Stood() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -143,7 +140,7 @@ func (d *Docker) Hosts(ctx context.Context, req platform.HostRequest) (platform.
 }
 
 // Engines implements engine.Provider.
-func (d *Docker) Engines(ctx context.Context, req platform.HostRequest, s engine.Settings) (engine.Hosts, error) {
+func (d *Docker) Engines(ctx context.Context, req platform.HostRequest, s engine.Settings) (*engine.Hosts, error) {
 	if req.Count < 1 {
 		return nil, fmt.Errorf("docker: %d hosts: at least 1 is needed", req.Count)
 	}
@@ -169,11 +166,11 @@ func (d *Docker) Engines(ctx context.Context, req platform.HostRequest, s engine
 	}
 	if d.swarm {
 		s, err := d.find(ctx) // whose manager may be another engine
-		return &hosts{all: d.borrowed[:req.Count], swarm: s}, err
+		return &engine.Hosts{Docker: d.borrowed[:req.Count], Swarm: s}, err
 	}
 	p := d.free()
 	p.used++
-	return &hosts{all: p.hosts[:req.Count], free: sync.OnceFunc(func() {
+	return &engine.Hosts{Docker: p.hosts[:req.Count], Free: sync.OnceFunc(func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		p.used--
@@ -187,9 +184,9 @@ type place struct {
 }
 
 // free returns a place that no network uses. There is always one as long as no more networks are built at once than
-// AtOnce allows; the first place is shared otherwise.
+// Info allows; the first place is shared otherwise.
 func (d *Docker) free() *place {
-	for i := range BorrowedAtOnce {
+	for i := range borrowedAtOnce {
 		if i == len(d.places) {
 			p := &place{hosts: d.borrowed}
 			if i > 0 {
@@ -205,63 +202,6 @@ func (d *Docker) free() *place {
 		}
 	}
 	return d.places[0]
-}
-
-// hosts are engines in use by one network.
-type hosts struct {
-	all     []*engine.Host
-	swarm   *engine.Swarm               // that they are nodes of, if one was requested
-	free    func()                      // releases them for others; nil if others may use them in any case
-	discard func(context.Context) error // ends the engines of a private swarm; nil otherwise
-}
-
-// Transient implements platform.Hosts. Engines outlive networks, so it is false.
-func (*hosts) Transient() bool { return false }
-
-// All implements platform.Hosts.
-func (h *hosts) All() []platform.Host {
-	all := make([]platform.Host, len(h.all))
-	for i, host := range h.all {
-		all[i] = host
-	}
-	return all
-}
-
-// Docker implements engine.Hosts.
-func (h *hosts) Docker() []*engine.Host { return h.all }
-
-// Swarm implements engine.Hosts.
-func (h *hosts) Swarm() *engine.Swarm { return h.swarm }
-
-// emptyTime bounds the removal of what was made on a private swarm. A node that cannot be reached keeps its
-// networks in use.
-const emptyTime = 15 * time.Second
-
-// Close implements platform.Hosts: it removes what was made, and keeps the engines for the next network. A private
-// swarm on which something cannot be removed is given up with its engines.
-func (h *hosts) Close(ctx context.Context) error {
-	if h.free != nil {
-		defer h.free()
-	}
-	if h.discard != nil {
-		within, cancel := context.WithTimeout(ctx, emulated.Patience(emptyTime))
-		defer cancel()
-		ctx = within
-	}
-	all := h.all
-	if h.swarm != nil && !slices.Contains(all, h.swarm.Manager) {
-		all = append(slices.Clip(all), h.swarm.Manager)
-	}
-	// All at the same time, since the manager's networks can be removed only when the containers on all hosts are
-	// gone.
-	err := errors.Join(engine.Each(-1, all, func(_ int, host *engine.Host) error { return host.Empty(ctx) })...)
-	if err == nil && h.swarm != nil {
-		err = engine.Settle(ctx, all)
-	}
-	if err != nil && h.discard != nil {
-		return h.discard(context.WithoutCancel(ctx))
-	}
-	return err
 }
 
 // Close leaves the user's engines as they were, and ends private ones.

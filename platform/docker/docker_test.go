@@ -74,14 +74,14 @@ func daemons(t *testing.T) (n int) {
 }
 
 // engineOf returns a host with an engine with the settings.
-func engineOf(t *testing.T, p *docker.Docker, req platform.HostRequest, s engine.Settings) (*engine.Host, engine.Hosts) {
+func engineOf(t *testing.T, p *docker.Docker, req platform.HostRequest, s engine.Settings) (*engine.Host, *engine.Hosts) {
 	t.Helper()
 	req.Count = 1
 	hosts, err := p.Engines(t.Context(), req, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return hosts.Docker()[0], hosts
+	return hosts.Docker[0], hosts
 }
 
 func TestEnginesAreKeptUntilThereAreTooMany(t *testing.T) {
@@ -146,10 +146,10 @@ func TestNetworksThatStandAtOnce(t *testing.T) {
 	if got := daemons(t); got != 3 {
 		t.Errorf("%d engines run, want 3", got)
 	}
-	if n := p.AtOnce(2); n < 2 {
+	if n := p.Info().AtOnce; n < 2 {
 		t.Errorf("%d networks can stand at once", n)
 	}
-	if n := docker.NewSwarm(docker.Options{}).AtOnce(2); n != 1 {
+	if n := docker.NewSwarm(docker.Options{}).Info().AtOnce; n != 1 {
 		t.Errorf("%d networks can stand at once on an engine of the user's", n)
 	}
 }

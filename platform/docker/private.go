@@ -32,9 +32,9 @@ const (
 )
 
 // mostSets returns how many sets are kept, given the number of engines in each.
-func (d *Docker) mostSets(engines int) int {
-	if d.o.Sets > 0 {
-		return d.o.Sets
+func (o Options) mostSets(engines int) int {
+	if o.Sets > 0 {
+		return o.Sets
 	}
 	fs, err := procfs.NewFS("/proc")
 	if err != nil {
@@ -48,7 +48,7 @@ func (d *Docker) mostSets(engines int) int {
 }
 
 // start returns an unused set as requested, and makes one if there is none.
-func (d *Docker) start(ctx context.Context, req platform.HostRequest, s engine.Settings) (engine.Hosts, error) {
+func (d *Docker) start(ctx context.Context, req platform.HostRequest, s engine.Settings) (*engine.Hosts, error) {
 	have, err := d.take(ctx, req, s)
 	if have != nil || err != nil {
 		return have, err
@@ -65,7 +65,7 @@ func (d *Docker) start(ctx context.Context, req platform.HostRequest, s engine.S
 }
 
 // take returns an existing set, or else makes room for another.
-func (d *Docker) take(ctx context.Context, req platform.HostRequest, s engine.Settings) (engine.Hosts, error) {
+func (d *Docker) take(ctx context.Context, req platform.HostRequest, s engine.Settings) (*engine.Hosts, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.discardBroken(ctx); err != nil {
@@ -78,7 +78,7 @@ func (d *Docker) take(ctx context.Context, req platform.HostRequest, s engine.Se
 			return d.use(have), nil
 		}
 	}
-	for len(d.private)+d.starting >= d.mostSets(req.Count) {
+	for len(d.private)+d.starting >= d.o.mostSets(req.Count) {
 		i := slices.IndexFunc(d.private, func(s *set) bool { return !s.taken })
 		if i < 0 {
 			break
@@ -126,14 +126,14 @@ func (s *set) String() string {
 }
 
 // use returns the hosts of a set.
-func (d *Docker) use(s *set) engine.Hosts {
-	h := &hosts{all: s.hosts(), swarm: s.swarm, free: sync.OnceFunc(func() { // once: a later network may be using the set by then
+func (d *Docker) use(s *set) *engine.Hosts {
+	h := &engine.Hosts{Docker: s.hosts(), Swarm: s.swarm, Free: sync.OnceFunc(func() { // once: a later network may be using the set by then
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		s.taken = false
 	})}
 	if s.swarm != nil {
-		h.discard = func(ctx context.Context) error {
+		h.Discard = func(ctx context.Context) error {
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			return d.drop(ctx, s)

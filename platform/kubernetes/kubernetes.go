@@ -51,8 +51,18 @@ const mostKept = 4
 // New returns the platform. Close it after use.
 func New(o Options) *Kubernetes { return &Kubernetes{o: o} }
 
-// Name implements platform.Platform.
-func (*Kubernetes) Name() string { return "kubernetes" }
+// Info implements platform.Platform. Networks of one cluster share its nodes, with names, ports and addresses of services of
+// their own.
+func (k *Kubernetes) Info() platform.Info {
+	i := platform.Info{Name: "kubernetes", AtOnce: platform.MostPlaces, Stood: k.Stood}
+	if k.o.Lab == nil {
+		i.Crowd = kube.OwnPods
+	}
+	if k.o.Own != nil {
+		i.Quiet = k.o.Own.Quiet
+	}
+	return i
+}
 
 // Probe implements platform.Platform.
 func (k *Kubernetes) Probe(ctx context.Context) error {
@@ -66,24 +76,7 @@ func (k *Kubernetes) Probe(ctx context.Context) error {
 	return errors.Join(k.o.Lab.Probe(ctx), kube.Available(k.o.Paths))
 }
 
-// AtOnce implements platform.Engines: networks of one cluster share its nodes, with names, ports and addresses of services
-// of their own.
-func (k *Kubernetes) AtOnce(containers int) int {
-	if k.o.Lab == nil {
-		return max(1, min(platform.MostPlaces, kube.OwnPods/max(1, containers)))
-	}
-	return platform.MostPlaces
-}
-
-// Quiet implements platform.Quieter: heartbeats of the pods on the user's cluster are left out.
-func (k *Kubernetes) Quiet() (end func()) {
-	if k.o.Own == nil {
-		return func() {}
-	}
-	return k.o.Own.Quiet()
-}
-
-// Stood implements platform.Engines.
+// Stood describes the clusters: see platform.Info.
 func (k *Kubernetes) Stood() (all []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -112,7 +105,7 @@ func (k *Kubernetes) Hosts(ctx context.Context, req platform.HostRequest) (platf
 }
 
 // Clusters implements kube.Provider.
-func (k *Kubernetes) Clusters(ctx context.Context, req platform.HostRequest) (kube.Hosts, error) {
+func (k *Kubernetes) Clusters(ctx context.Context, req platform.HostRequest) (*kube.Hosts, error) {
 	if err := k.Probe(ctx); err != nil {
 		return nil, err
 	}
@@ -135,7 +128,7 @@ func (k *Kubernetes) Clusters(ctx context.Context, req platform.HostRequest) (ku
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return &hosts{s.all.Beside(place), s, k}, nil
+	return &kube.Hosts{Cluster: s.all.Beside(place), Left: func(ctx context.Context, err error) error { return k.left(ctx, s, place, err) }}, nil
 }
 
 // take returns a place on a cluster, which is started unless there is one that meets the requirements.
@@ -236,39 +229,15 @@ func (k *Kubernetes) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// hosts are the nodes of a cluster, in use by one network.
-type hosts struct {
-	cluster *kube.Cluster
-	s       *set
-	k       *Kubernetes
-}
-
-// Transient implements platform.Hosts. Clusters outlive networks, so it is false.
-func (*hosts) Transient() bool { return false }
-
-// All implements platform.Hosts.
-func (h *hosts) All() []platform.Host { return nodes(h.cluster) }
-
-func nodes(of *kube.Cluster) (all []platform.Host) {
-	for _, n := range of.Nodes {
-		all = append(all, n)
-	}
-	return all
-}
-
-// Cluster implements kube.Hosts.
-func (h *hosts) Cluster() *kube.Cluster { return h.cluster }
-
-// Close implements platform.Hosts: it removes what was made, and keeps the cluster for further networks. One on which
-// something cannot be removed is given up, when no network is left on it.
-func (h *hosts) Close(ctx context.Context) error {
-	err := h.cluster.Remove(ctx)
-	h.k.mu.Lock()
-	defer h.k.mu.Unlock()
-	h.s.places.Free(h.cluster.Place())
-	h.s.spoilt = h.s.spoilt || err != nil
-	if h.s.spoilt && h.s.places.Used() == 0 && slices.Contains(h.k.kept, h.s) {
-		return errors.Join(err, h.k.drop(ctx, h.s))
+// left gives up the place of a network that is gone. A cluster on which something could not be removed is given up, when no
+// network is left on it.
+func (k *Kubernetes) left(ctx context.Context, s *set, place int, err error) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s.places.Free(place)
+	s.spoilt = s.spoilt || err != nil
+	if s.spoilt && s.places.Used() == 0 && slices.Contains(k.kept, s) {
+		return errors.Join(err, k.drop(ctx, s))
 	}
 	return err
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // visit returns nodes of the user's cluster.
-func (k *Kubernetes) visit(ctx context.Context, req platform.HostRequest) (kube.Hosts, error) {
+func (k *Kubernetes) visit(ctx context.Context, req platform.HostRequest) (*kube.Hosts, error) {
 	switch {
 	case req.Count < 1:
 		return nil, fmt.Errorf("kubernetes: %d hosts: at least 1 is needed", req.Count)
@@ -37,36 +37,21 @@ func (k *Kubernetes) visit(ctx context.Context, req platform.HostRequest) (kube.
 		k.o.Own.Leave(c)
 		return nil, fmt.Errorf("kubernetes: %d networks stand on the cluster already", platform.MostPlaces)
 	}
-	return &guests{c.Beside(place), k}, nil
+	c = c.Beside(place)
+	return &kube.Hosts{Cluster: c, Left: func(_ context.Context, err error) error { return k.depart(c, err) }}, nil
 }
 
-// guests are pods on nodes of the user's cluster, for one network.
-type guests struct {
-	cluster *kube.Cluster
-	k       *Kubernetes
-}
-
-// Transient implements platform.Hosts.
-func (*guests) Transient() bool { return false }
-
-// All implements platform.Hosts.
-func (g *guests) All() []platform.Host { return nodes(g.cluster) }
-
-// Cluster implements kube.Hosts.
-func (g *guests) Cluster() *kube.Cluster { return g.cluster }
-
-// Close implements platform.Hosts: it removes what was made. If the connection to the cluster was lost, the cluster removes
-// that by itself, and Close returns no error. What else cannot be removed disappears with the keeper.
-func (g *guests) Close(ctx context.Context) error {
-	err := g.cluster.Remove(ctx)
+// depart gives up the place of a network that is gone from the user's cluster. If the connection to the cluster was lost, the
+// cluster removes everything by itself, and there is no error. What else could not be removed disappears with the keeper.
+func (k *Kubernetes) depart(c *kube.Cluster, err error) error {
 	if err != nil {
-		g.k.o.Own.GiveUp(g.cluster)
+		k.o.Own.GiveUp(c)
 	}
-	g.k.o.Own.Leave(g.cluster)
-	g.k.mu.Lock()
-	defer g.k.mu.Unlock()
-	g.k.own.Free(g.cluster.Place())
-	if g.k.o.Own.Kept() {
+	k.o.Own.Leave(c)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.own.Free(c.Place())
+	if k.o.Own.Kept() {
 		return nil
 	}
 	return err

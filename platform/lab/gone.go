@@ -18,8 +18,7 @@ const many = 64
 // goneTime bounds the wait for the kernel.
 const goneTime = time.Minute
 
-// Gone implements platform.Lingerer: it waits until the kernel has removed the hosts that
-// were closed, or ctx ends.
+// Gone waits until the kernel has removed the hosts that were closed, or ctx ends: see platform.Info.
 func (l *Lab) Gone(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, goneTime, fmt.Errorf("lab: the kernel has not removed all namespaces within %v", goneTime))
 	defer cancel()

@@ -74,8 +74,15 @@ func (h *host) Containers(ctx context.Context, n int) ([]platform.Endpoint, erro
 	return endpoints, nil
 }
 
-// Share implements platform.Sharer.
-func (h *host) Share(_ context.Context, with platform.Endpoint) (platform.Endpoint, error) {
+// Facts implements platform.Endpoint.
+func (h *host) Facts() platform.Facts {
+	f := h.endpoint.Facts()
+	f.Share, f.Leaves = h.share, leaves
+	return f
+}
+
+// share makes a container in the namespace of another: see platform.Facts.
+func (h *host) share(_ context.Context, with platform.Endpoint) (platform.Endpoint, error) {
 	e, ok := with.(*endpoint)
 	if !ok {
 		return nil, fmt.Errorf("lab: %s is not a container of this lab", with.Name())

@@ -21,8 +21,8 @@ type Lab struct {
 // are removed with it, and processes in them end with their input.
 func New() *Lab { return &Lab{} }
 
-// Name implements platform.Platform.
-func (*Lab) Name() string { return "lab" }
+// Info implements platform.Platform.
+func (l *Lab) Info() platform.Info { return platform.Info{Name: "lab", Gone: l.Gone} }
 
 // Probe implements platform.Platform: it makes one namespace.
 func (*Lab) Probe(ctx context.Context) error {

@@ -96,9 +96,8 @@ func TestPublishedNamesReachTheNamespaces(t *testing.T) {
 }
 
 func TestOnlyContainersOfTheLabAreShared(t *testing.T) {
-	hosts := hostsOf(t, platform.HostRequest{Count: 1})
-	h := hosts[0]
-	if _, err := h.(platform.Sharer).Share(t.Context(), stranger{h}); err == nil || err.Error() != "lab: h1 is not a container of this lab" {
+	h := hostsOf(t, platform.HostRequest{Count: 1})[0]
+	if _, err := h.Facts().Share(t.Context(), stranger{h}); err == nil || err.Error() != "lab: h1 is not a container of this lab" {
 		t.Errorf("error is %v", err)
 	}
 }

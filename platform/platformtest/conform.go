@@ -23,7 +23,7 @@ func Conform(t *testing.T, p platform.Platform) {
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	if p.Name() == "" {
+	if p.Info().Name == "" {
 		t.Error("the platform has no name")
 	}
 	for _, n := range []int{1, 2, 3} {
@@ -89,8 +89,8 @@ func closeLeavesNothing(t *testing.T, p platform.Platform) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, ok := h.All()[1].(platform.Sharer); ok {
-		if _, err := s.Share(t.Context(), all[0]); err != nil {
+	if sharing := h.All()[1].Facts().Share; sharing != nil {
+		if _, err := sharing(t.Context(), all[0]); err != nil {
 			t.Error(err)
 		}
 	}
@@ -117,7 +117,7 @@ func closeLeavesNothing(t *testing.T, p platform.Platform) {
 func twoAtOnce(t *testing.T, p platform.Platform) {
 	first := hosts(t, p, 2)
 	if !first.Transient() {
-		t.Skipf("the hosts of %s stay", p.Name())
+		t.Skipf("the hosts of %s stay", p.Info().Name)
 	}
 	sites := []platform.Hosts{first, hosts(t, p, 2)}
 	seen := map[string]string{}

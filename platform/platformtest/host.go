@@ -181,15 +181,15 @@ func bare(t *testing.T, e platform.Endpoint) {
 // share checks that a container made in another's namespace is in that namespace.
 func share(t *testing.T, p platform.Platform) {
 	h := hosts(t, p, 1).All()[0]
-	s, ok := h.(platform.Sharer)
-	if !ok {
-		t.Skipf("%s shares no namespaces", p.Name())
+	sharing := h.Facts().Share
+	if sharing == nil {
+		t.Skipf("%s shares no namespaces", p.Info().Name)
 	}
 	all, err := h.Containers(t.Context(), 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	shared, err := s.Share(t.Context(), all[0])
+	shared, err := sharing(t.Context(), all[0])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,16 +45,12 @@ type SSH struct {
 // New returns the platform. It logs in when it is probed. Close it after use.
 func New(o Options) *SSH { return &SSH{o: o, beat: bootstrap.Beat, patience: bootstrap.Silence} }
 
-// Name implements platform.Platform.
-func (*SSH) Name() string { return "ssh" }
+// Info implements platform.Platform. Networks share the machines, with ports, and numbers of tunnels, of their own.
+func (s *SSH) Info() platform.Info {
+	return platform.Info{Name: "ssh", AtOnce: platform.MostPlaces, Stood: s.Stood, Quiet: s.pulse.Hold}
+}
 
-// AtOnce implements platform.Engines: networks share the machines, with ports, and numbers of tunnels, of their own.
-func (*SSH) AtOnce(int) int { return platform.MostPlaces }
-
-// Quiet implements platform.Quieter: heartbeats are left out.
-func (s *SSH) Quiet() (end func()) { return s.pulse.Hold() }
-
-// Stood implements platform.Engines.
+// Stood describes the machines: see platform.Info.
 func (s *SSH) Stood() (all []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,11 +106,7 @@ func (s *SSH) reach(ctx context.Context) error {
 
 // Hosts implements platform.Platform.
 func (s *SSH) Hosts(ctx context.Context, req platform.HostRequest) (platform.Hosts, error) {
-	h, err := s.Machines(ctx, req)
-	if err != nil {
-		return nil, err
-	}
-	return h, nil
+	return s.Machines(ctx, req)
 }
 
 // Machines implements remote.Provider.

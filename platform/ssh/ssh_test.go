@@ -13,10 +13,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"nettoll/agent"
 	"nettoll/internal/bootstrap"
+	"nettoll/internal/nl"
 	"nettoll/internal/remote"
 	"nettoll/platform"
 	"nettoll/platform/platformtest"
@@ -203,6 +205,96 @@ func TestGiven(t *testing.T) {
 	if err := s.Probe(t.Context()); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestLogsInAgain cuts the connection to one of two machines while a network stands on both. What stood there is gone
+// without an error, and the next network logs in to that machine again, and to no other.
+func TestLogsInAgain(t *testing.T) {
+	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{}, sshtest.Machine{})
+	s := machines(t, 2, Options{})
+	use := func() platform.Hosts {
+		t.Helper()
+		h, err := s.Hosts(t.Context(), platform.HostRequest{Count: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, host := range h.All() {
+			inside, err := host.Containers(t.Context(), 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := agent.Start(t.Context(), inside[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		return h
+	}
+	stood := use()
+	before := slices.Clone(s.machines)
+	lan.Reset(0)
+	for began := time.Now(); !before[0].lost(); time.Sleep(10 * time.Millisecond) {
+		if time.Since(began) > time.Minute {
+			t.Fatal("the connection was cut, and the agent's end has not been noticed")
+		}
+	}
+	if err := stood.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := use().Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if s.machines[0] == before[0] || s.machines[1] != before[1] {
+		t.Errorf("a logged in again: %v, b: %v", s.machines[0] != before[0], s.machines[1] != before[1])
+	}
+}
+
+// TestAddressesInCommon has machines that both have the address of Docker's bridge. They reach each other by the others;
+// the common one is not taken even if it is named, and if there is no other, an error says what to do.
+func TestAddressesInCommon(t *testing.T) {
+	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{}, sshtest.Machine{})
+	common := netip.MustParsePrefix("172.17.0.1/16")
+	on := func(i int, do func(*nl.NS) error) {
+		t.Helper()
+		if err := nl.With(lan.Hosts[i].Facts().NetNS, do); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range lan.Hosts {
+		on(i, func(n *nl.NS) error {
+			if err := n.Add(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "docker0"}}); err != nil {
+				return err
+			}
+			if err := n.Up("docker0"); err != nil {
+				return err
+			}
+			return n.Addr("docker0", common)
+		})
+	}
+	s := machines(t, 2, Options{})
+	h, err := s.Hosts(t.Context(), platform.HostRequest{Count: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, host := range h.All() {
+		if got, want := host.Uplink(), lan.Hosts[i].Uplink(); got != want {
+			t.Errorf("uplink %+v, want %+v", got, want)
+		}
+	}
+	if err := h.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	named := machines(t, 2, Options{At: map[string]netip.Addr{"b": common.Addr()}})
+	refused(t, named.Probe(t.Context()), "--address b=172.17.0.1: that is no address of b alone")
+	on(1, func(n *nl.NS) error {
+		up := lan.Hosts[1].Uplink()
+		return errors.Join(n.Unaddr(up.Device, up.Addr4), n.Unaddr(up.Device, up.Addr6))
+	})
+	refused(t, machines(t, 2, Options{}).Probe(t.Context()),
+		"no addresses are known by which a and b reach each other; name them with --address a=ADDRESS,b=ADDRESS")
 }
 
 // TestInterrupted gives up a login to a machine that does not answer.

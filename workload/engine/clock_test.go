@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil/machine"
 	"nettoll/record"
 	"nettoll/workload"
 )
@@ -45,14 +46,14 @@ func TestRunWithClocksThatDiffer(t *testing.T) {
 	for _, how := range [][2]string{{livesAhead, behaves}, {behaves, livesAhead}, {livesBehind, livesAhead}} {
 		c, s := newEndpoint("c"), newEndpoint("s")
 		c.how, s.how = how[0], how[1]
-		job := testJob(t, record.TCPRR, workload.Pair{Client: c, Server: s, Port: freePort(t)})
+		job := testJob(t, record.TCPRR, workload.Pair{Client: c, Server: s, Port: machine.FreePort(t)})
 		r, _ := runTrial(t, job)
 		checkResult(t, job, r)
 		if r.Clocks != nil {
 			t.Errorf("clocks of one machine were compared: %+v", r.Clocks)
 		}
 		job.Distant = true
-		job.Pairs[0].Port = freePort(t)
+		job.Pairs[0].Port = machine.FreePort(t)
 		r, _ = runTrial(t, job)
 		checkResult(t, job, r)
 		if r.Clocks == nil || r.Clocks.Over != record.OverNetwork || r.Clocks.Bound <= 0 {
@@ -66,7 +67,7 @@ func TestRunWithClocksThatDiffer(t *testing.T) {
 func TestClocksWithoutDatagrams(t *testing.T) {
 	c, s := newEndpoint("c"), newEndpoint("s")
 	c.how, s.how = livesBehind, livesAhead
-	job := testJob(t, record.TCPRR, workload.Pair{Client: c, Server: s, Port: freePort(t)})
+	job := testJob(t, record.TCPRR, workload.Pair{Client: c, Server: s, Port: machine.FreePort(t)})
 	job.Distant = true
 	taken, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: job.Pairs[0].Port})
 	if err != nil {
@@ -102,7 +103,7 @@ func TestClockThatJumps(t *testing.T) {
 	} {
 		c, s := newEndpoint("c"), newEndpoint("s")
 		s.how = leaps
-		job := testJob(t, record.TCPStream, workload.Pair{Client: c, Server: s, Port: freePort(t)})
+		job := testJob(t, record.TCPStream, workload.Pair{Client: c, Server: s, Port: machine.FreePort(t)})
 		job.Warmup, job.Duration = 20*time.Millisecond, 40*time.Millisecond
 		if err := run(job); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
@@ -134,7 +135,7 @@ func TestTurnsByOneClock(t *testing.T) {
 		if s.how = how; how == livesAhead {
 			c.how = livesBehind
 		}
-		job := testJob(t, record.TCPRR, workload.Pair{Client: c, Server: s, Port: freePort(t)})
+		job := testJob(t, record.TCPRR, workload.Pair{Client: c, Server: s, Port: machine.FreePort(t)})
 		job.Warmup, job.Duration, job.Distant = length/2, length, true
 		one, err := New().Stand(t.Context(), job)
 		if err != nil {
@@ -181,7 +182,7 @@ func TestTurnsByOneClock(t *testing.T) {
 }
 
 func TestStartThatComesTooLate(t *testing.T) {
-	h, port := newHandlers(t), freePort(t)
+	h, port := newHandlers(t), machine.FreePort(t)
 	if _, err := ask[openResult](t.Context(), h, methodServe, serveParams(record.TCPRR, record.Options{}, loopback4, port, 1)); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil/machine"
 	"nettoll/record"
 )
 
@@ -21,7 +22,7 @@ import (
 func TestMuteFlow(t *testing.T) {
 	for cold, warmup := range []time.Duration{0, 50 * time.Millisecond} {
 		t.Run(warmup.String(), func(t *testing.T) {
-			h, port := newHandlers(t), freePort(t)
+			h, port := newHandlers(t), machine.FreePort(t)
 			if _, err := ask[openResult](t.Context(), h, methodServe, serveParams(record.TCPStream, record.Options{}, loopback4, port, 1)); err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +62,7 @@ func readByte(t *testing.T, conn net.Conn) byte {
 }
 
 func TestStrangers(t *testing.T) {
-	h, port := newHandlers(t), freePort(t)
+	h, port := newHandlers(t), machine.FreePort(t)
 	ctx := t.Context()
 	if _, err := ask[openResult](ctx, h, methodServe, serveParams(record.TCPStream, record.Options{}, loopback4, port, 2)); err != nil {
 		t.Fatal(err)
@@ -112,7 +113,7 @@ func TestConnectErrors(t *testing.T) {
 		{"says nothing", "acknowledge the cookie: no answer within 2s", func(net.Conn) {}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			h, port := newHandlers(t), freePort(t)
+			h, port := newHandlers(t), machine.FreePort(t)
 			if c.accept != nil {
 				l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
 				if err != nil {
@@ -141,7 +142,7 @@ func TestConnectErrors(t *testing.T) {
 }
 
 func TestOptionsThatTheKernelRefuses(t *testing.T) {
-	h, port := newHandlers(t), freePort(t)
+	h, port := newHandlers(t), machine.FreePort(t)
 	unknown := record.Options{Congestion: "carrierpigeon"}
 	for _, method := range []string{methodServe, methodConnect} {
 		params := serveParams(record.TCPStream, unknown, loopback4, port, 1)
@@ -161,7 +162,7 @@ func TestOptionsThatTheKernelRefuses(t *testing.T) {
 }
 
 func TestWindowLimited(t *testing.T) {
-	h, port := newHandlers(t), freePort(t)
+	h, port := newHandlers(t), machine.FreePort(t)
 	r, err := ask[openResult](t.Context(), h, methodServe, serveParams(record.TCPStream, record.Options{Window: 1 << 30}, loopback4, port, 1))
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +173,7 @@ func TestWindowLimited(t *testing.T) {
 }
 
 func TestStartErrors(t *testing.T) {
-	h, port := newHandlers(t), freePort(t)
+	h, port := newHandlers(t), machine.FreePort(t)
 	start := func(p startParams) error {
 		_, err := ask[startResult](t.Context(), h, methodStart, p)
 		return err
@@ -195,7 +196,7 @@ func TestStartErrors(t *testing.T) {
 	if _, err := ask[openResult](t.Context(), h, methodServe, serveParams(record.TCPStream, record.Options{}, loopback4, port, 1)); err == nil || !strings.Contains(err.Error(), "address already in use") {
 		t.Errorf("port in use: error %v", err)
 	}
-	if _, err := ask[openResult](t.Context(), h, methodServe, serveParams(record.TCPStream, record.Options{}, loopback4, freePort(t), 1)); err == nil || !strings.Contains(err.Error(), "exists already") {
+	if _, err := ask[openResult](t.Context(), h, methodServe, serveParams(record.TCPStream, record.Options{}, loopback4, machine.FreePort(t), 1)); err == nil || !strings.Contains(err.Error(), "exists already") {
 		t.Errorf("session in use: error %v", err)
 	}
 	if _, err := ask[stopResult](t.Context(), h, methodStop, stopParams{Session: "nobody"}); err != nil {
@@ -205,7 +206,7 @@ func TestStartErrors(t *testing.T) {
 
 // TestCancelledStart gives up in the middle of a window that is longer than any test may take.
 func TestCancelledStart(t *testing.T) {
-	h, port := newHandlers(t), freePort(t)
+	h, port := newHandlers(t), machine.FreePort(t)
 	if _, err := ask[openResult](t.Context(), h, methodServe, serveParams(record.TCPStream, record.Options{}, loopback4, port, 1)); err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +232,7 @@ func TestCancelledStart(t *testing.T) {
 
 // TestTooManyFlows requests more flows than a process can have.
 func TestTooManyFlows(t *testing.T) {
-	h, port := newHandlers(t), freePort(t)
+	h, port := newHandlers(t), machine.FreePort(t)
 	params := serveParams(record.TCPStream, record.Options{}, loopback4, port, maxFlows+1)
 	if _, err := ask[openResult](t.Context(), h, methodServe, params); err == nil || !strings.Contains(err.Error(), "at most 32768") {
 		t.Errorf("error %v", err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"nettoll/agent"
+	"nettoll/internal/testutil/machine"
 	"nettoll/record"
 )
 
@@ -103,7 +104,7 @@ func TestTrialInOneProcess(t *testing.T) {
 
 func runInOneProcess(t *testing.T, h handlers, workload string, o record.Options, addr netip.Addr, flows int) {
 	t.Helper()
-	ctx, port := t.Context(), freePort(t)
+	ctx, port := t.Context(), machine.FreePort(t)
 	if _, err := ask[openResult](ctx, h, methodServe, serveParams(workload, o, addr, port, flows)); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/testutil/machine"
 	"nettoll/record"
 )
 
@@ -23,7 +24,7 @@ var another = netip.MustParseAddr("127.0.0.2")
 func TestListensWhereClientsCome(t *testing.T) {
 	for _, w := range workloads() {
 		t.Run(w.name, func(t *testing.T) {
-			h, port := newHandlers(t), freePort(t)
+			h, port := newHandlers(t), machine.FreePort(t)
 			if _, err := ask[openResult](t.Context(), h, methodServe, serveParams(w.name, record.Options{}, loopback4, port, 1)); err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +84,7 @@ func localAddresses(t *testing.T, port int) (all []string) {
 func TestServerOfTwoAddresses(t *testing.T) {
 	for _, name := range []string{record.TCPStream, record.TCPCRR, record.UDPRR, record.HTTP} {
 		t.Run(name, func(t *testing.T) {
-			h, port := newHandlers(t), freePort(t)
+			h, port := newHandlers(t), machine.FreePort(t)
 			params := serveParams(name, record.Options{}, loopback4, port, 2)
 			params.Listen = append(params.Listen, netip.AddrPortFrom(another, uint16(port)))
 			if _, err := ask[openResult](t.Context(), h, methodServe, params); err != nil {

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -244,17 +243,6 @@ func (p *agentProcess) Stderr() string {
 	default:
 		return ""
 	}
-}
-
-// freePort finds a port on which nobody listens.
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // leavesNothing checks at the end of a test that it left no socket, no memory file

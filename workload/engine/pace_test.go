@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil/machine"
 	"nettoll/record"
 )
 
@@ -35,7 +36,7 @@ func TestPaceDoesNotDrift(t *testing.T) {
 // TestSenderKeepsItsPace checks that no datagram is sent before it is due.
 func TestSenderKeepsItsPace(t *testing.T) {
 	for _, gso := range []bool{false, true} {
-		h, port := newHandlers(t), freePort(t)
+		h, port := newHandlers(t), machine.FreePort(t)
 		o := record.Options{Bandwidth: 8e6, MessageSize: 100, GSO: gso} // 10,000 per second
 		begun := time.Now()
 		results, left := trialInOneProcess(t, h, record.UDPStream, o, port)

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/testutil/machine"
 	"nettoll/record"
 )
 
@@ -102,7 +103,7 @@ func TestThreadsOfFlows(t *testing.T) {
 			leavesNothing(t)
 			half := &half{process: &process{}, sessions: map[string]*session{}}
 			t.Cleanup(half.endAll)
-			h, ctx, port := handlers(half.handlers()), t.Context(), freePort(t)
+			h, ctx, port := handlers(half.handlers()), t.Context(), machine.FreePort(t)
 			serve := serveParams(c.work, c.options, loopback4, port, len(c.cpus))
 			connect := connectParams(c.work, c.options, loopback4, port, len(c.cpus))
 			for i, cpu := range c.cpus {
@@ -163,7 +164,7 @@ func noteThreads(s *session) []int {
 
 // TestSilenceOfOneFlow has two receivers on one thread, one of which gets nothing.
 func TestSilenceOfOneFlow(t *testing.T) {
-	h, port := newHandlers(t), freePort(t)
+	h, port := newHandlers(t), machine.FreePort(t)
 	cpu, _ := twoCPUs(t)
 	serve := serveParams(record.TCPStream, record.Options{}, loopback4, port, 2)
 	serve.Flows[0].CPU, serve.Flows[1].CPU = cpu, cpu

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -231,9 +230,7 @@ func (s *session) complete() bool {
 func (s *session) warn(w record.Warning) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !slices.Contains(s.warnings, w) {
-		s.warnings = append(s.warnings, w)
-	}
+	s.warnings = record.AddNew(s.warnings, w)
 }
 
 // flowClosed counts the windows that are closed.

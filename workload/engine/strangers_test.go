@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil/machine"
 	"nettoll/record"
 )
 
@@ -27,7 +28,7 @@ func strangersOf(t *testing.T, h handlers) int64 {
 // TestStrangersAmongBriefConnections has strangers connect while each transaction has its own
 // connection.
 func TestStrangersAmongBriefConnections(t *testing.T) {
-	h, port := newHandlers(t), freePort(t)
+	h, port := newHandlers(t), machine.FreePort(t)
 	o := record.Options{RequestSize: 40, ResponseSize: 3}
 	if _, err := ask[openResult](t.Context(), h, methodServe, serveParams(record.TCPCRR, o, loopback4, port, 1)); err != nil {
 		t.Fatal(err)
@@ -73,7 +74,7 @@ func TestStrangersAmongBriefConnections(t *testing.T) {
 }
 
 func TestStrangersToWebServer(t *testing.T) {
-	h, port := newHandlers(t), freePort(t)
+	h, port := newHandlers(t), machine.FreePort(t)
 	if _, err := ask[openResult](t.Context(), h, methodServe, serveParams(record.HTTP, record.Options{ResponseSize: 5}, loopback4, port, 1)); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +112,7 @@ func TestStrangersToWebServer(t *testing.T) {
 }
 
 func TestGreetingByDatagrams(t *testing.T) {
-	h, port := newHandlers(t), freePort(t)
+	h, port := newHandlers(t), machine.FreePort(t)
 	if _, err := ask[openResult](t.Context(), h, methodServe, serveParams(record.UDPStream, record.Options{}, loopback4, port, 2)); err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +167,7 @@ func TestDatagramConnectErrors(t *testing.T) {
 		{"echoes", "server: no CPU", func(b []byte) []byte { return append(append(b[:cookieSize:cookieSize], refused), "server: no CPU"...) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			h, port := newHandlers(t), freePort(t)
+			h, port := newHandlers(t), machine.FreePort(t)
 			if c.answer != nil {
 				conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
 				if err != nil {
@@ -198,7 +199,7 @@ func TestDatagramConnectErrors(t *testing.T) {
 
 // TestServerRefusesByDatagram has a server that cannot do what the trial needs.
 func TestServerRefusesByDatagram(t *testing.T) {
-	h, port := newHandlers(t), freePort(t)
+	h, port := newHandlers(t), machine.FreePort(t)
 	params := serveParams(record.UDPStream, record.Options{}, loopback4, port, 1)
 	params.Flows[0].CPU = 1 << 14
 	if _, err := ask[openResult](t.Context(), h, methodServe, params); err != nil {

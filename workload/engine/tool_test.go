@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"nettoll/agent"
+	"nettoll/internal/testutil/machine"
 	"nettoll/record"
 	"nettoll/workload"
 )
@@ -40,12 +41,12 @@ func watched(job *workload.Job) (opened, closed *atomic.Int32) {
 
 func TestRun(t *testing.T) {
 	a, b, s, z := newEndpoint("a"), newEndpoint("b"), newEndpoint("s"), newEndpoint("z")
-	port := freePort(t)
+	port := machine.FreePort(t)
 	pair := func(c, s *endpoint) workload.Pair { return workload.Pair{Client: c, Server: s, Port: port} }
 	six := pair(a, s)
 	six.Addr = loopback6
 	other := pair(b, z)
-	other.Port = freePort(t)
+	other.Port = machine.FreePort(t)
 	for _, c := range []struct {
 		name    string
 		work    string
@@ -278,7 +279,7 @@ func newResidence(t *testing.T, name string) *residence {
 
 func TestRunWithAgentsThatStay(t *testing.T) {
 	c, s := newResidence(t, "c"), newResidence(t, "s")
-	job := testJob(t, record.TCPRR, workload.Pair{Client: c, Server: s, Port: freePort(t)})
+	job := testJob(t, record.TCPRR, workload.Pair{Client: c, Server: s, Port: machine.FreePort(t)})
 	for _, name := range []string{record.TCPRR, record.TCPStream, record.TCPRR} {
 		job.Workload = name
 		r, _ := runTrial(t, job)
@@ -323,7 +324,7 @@ func TestRunErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			client, server := newEndpoint("c"), newEndpoint("s")
-			job := testJob(t, record.TCPStream, workload.Pair{Client: client, Server: server, Port: freePort(t)})
+			job := testJob(t, record.TCPStream, workload.Pair{Client: client, Server: server, Port: machine.FreePort(t)})
 			c.change(&job, client, server)
 			opened, closed := watched(&job)
 			_, err := New().Run(t.Context(), job)
@@ -364,7 +365,7 @@ func TestFlowsWithoutCPUAreNotBroken(t *testing.T) {
 			var r workload.Result
 			for try := 0; try == 0 || try < 4 && !starved; try++ { // a busy machine stops a process late
 				client, server := newEndpoint("c"), newEndpoint("s")
-				job = testJob(t, c.work, workload.Pair{Client: client, Server: server, Port: freePort(t)})
+				job = testJob(t, c.work, workload.Pair{Client: client, Server: server, Port: machine.FreePort(t)})
 				job.Warmup, job.Duration = 800*time.Millisecond, 100*time.Millisecond
 				job.CPUs = workload.CPUs{Client: c.cpus, Server: c.cpus}
 				map[role]*endpoint{"client": client, "server": server}[c.stop].how = stands
@@ -397,7 +398,7 @@ func TestRunCancelled(t *testing.T) {
 		name := d.Workload
 		t.Run(name, func(t *testing.T) {
 			c, s := newEndpoint("c"), newEndpoint("s")
-			job := testJob(t, name, workload.Pair{Client: c, Server: s, Port: freePort(t)})
+			job := testJob(t, name, workload.Pair{Client: c, Server: s, Port: machine.FreePort(t)})
 			job.Duration = time.Hour
 			opened, closed := watched(&job)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -418,7 +419,7 @@ func TestRunCancelled(t *testing.T) {
 func TestSpinning(t *testing.T) {
 	c, s := newEndpoint("c"), newEndpoint("s")
 	s.how = spins
-	job := testJob(t, record.TCPRR, workload.Pair{Client: c, Server: s, Port: freePort(t)})
+	job := testJob(t, record.TCPRR, workload.Pair{Client: c, Server: s, Port: machine.FreePort(t)})
 	r, _ := runTrial(t, job)
 	checkResult(t, job, r)
 	if p50 := r.Metrics[record.LatencyP50].Value; p50 < 0.001 {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/testutil/machine"
 	"nettoll/record"
 	"nettoll/workload"
 )
@@ -205,7 +206,7 @@ func TestTurns(t *testing.T) {
 			var ends []*endpoint
 			for i := range 2 {
 				client, server := newEndpoint(fmt.Sprintf("c%d", i)), newEndpoint(fmt.Sprintf("s%d", i))
-				pair := workload.Pair{Client: client, Server: server, Port: freePort(t)}
+				pair := workload.Pair{Client: client, Server: server, Port: machine.FreePort(t)}
 				if c.addr != nil {
 					c.addr(&pair)
 				}
@@ -336,7 +337,7 @@ func TestFlowsSleepBetweenTurns(t *testing.T) {
 	for work, cpus := range map[string][]int{record.TCPStream: nil, record.TCPBidir: {cpu}, record.TCPRR: nil, record.PacedRR: nil} {
 		client, server := newEndpoint("c"), newEndpoint("s")
 		ends["client of "+work], ends["server of "+work] = client, server
-		job := testJob(t, work, workload.Pair{Client: client, Server: server, Port: freePort(t)})
+		job := testJob(t, work, workload.Pair{Client: client, Server: server, Port: machine.FreePort(t)})
 		job.CPUs = workload.CPUs{Client: cpus, Server: cpus} // of which one makes a thread serve both ways
 		job.Warmup, job.Duration = 20*time.Millisecond, 40*time.Millisecond
 		s, err := New().Stand(t.Context(), job)

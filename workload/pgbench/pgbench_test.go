@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"nettoll/internal/nl"
 	"nettoll/internal/program"
+	"nettoll/internal/testutil/machine"
 	"nettoll/record"
 	"nettoll/workload"
 	"nettoll/workload/workloadtest"
@@ -123,9 +123,7 @@ func TestAdmitted(t *testing.T) {
 		fields := "SFATAL\x00C" + code + "\x00Mno\x00\x00"
 		return "E" + string(binary.BigEndian.AppendUint32(nil, uint32(4+len(fields)))) + fields
 	}
-	if err := nl.With("", func(n *nl.NS) error { return n.Up("lo") }); err != nil {
-		t.Fatal(err)
-	}
+	machine.Loopback(t)
 	for _, c := range []struct {
 		answers []string // to successive connections
 		want    string

@@ -2,14 +2,13 @@ package workloadtest
 
 import (
 	"context"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"nettoll/agent"
+	"nettoll/internal/testutil/machine"
 	"nettoll/network"
 	"nettoll/network/kernel"
 	"nettoll/platform"
@@ -85,26 +84,11 @@ func (n *standing) seat(e platform.Endpoint, process int) *manned {
 	return n.seats[k]
 }
 
-// slack is how much longer than a second a window should be, from the environment: on an emulated
-// machine a flow may stand still for longer.
-func slack(t *testing.T) time.Duration {
-	const variable = "NETTOLL_TEST_SLACK"
-	text := os.Getenv(variable)
-	if text == "" {
-		return 0
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		t.Fatalf("%s=%s is not a duration", variable, text)
-	}
-	return d
-}
-
 // job returns a trial of a second between all pairs.
 func (n *standing) job(t *testing.T, name string, f network.Family) (workload.Job, *watched) {
 	t.Helper()
 	w := &watched{}
-	job := workload.Job{Workload: name, Duration: second + slack(t), Watch: workload.Watch{Open: w.open, Close: w.close}}
+	job := workload.Job{Workload: name, Duration: second + machine.Slack(t), Watch: workload.Watch{Open: w.open, Close: w.close}}
 	taken := make([]int, n.topo.Servers)
 	for i, c := range n.Clients {
 		k := n.topo.Pair(i)

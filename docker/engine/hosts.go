@@ -1,0 +1,62 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"nettoll/internal/emulated"
+	"nettoll/platform"
+)
+
+// Hosts are hosts with engines, in use by one network.
+type Hosts struct {
+	Docker  []*Host
+	Swarm   *Swarm                      // that all engines are nodes of; nil if none was requested
+	Free    func()                      // releases the engines for others; nil if others may use them in any case
+	Discard func(context.Context) error // ends the engines of a private swarm; nil otherwise
+}
+
+// Transient implements platform.Hosts. Engines outlive networks, so it is false.
+func (*Hosts) Transient() bool { return false }
+
+// All implements platform.Hosts.
+func (h *Hosts) All() []platform.Host {
+	all := make([]platform.Host, len(h.Docker))
+	for i, host := range h.Docker {
+		all[i] = host
+	}
+	return all
+}
+
+// emptyTime bounds the removal of what was made on a private swarm. A node that cannot be reached keeps its
+// networks in use.
+const emptyTime = 15 * time.Second
+
+// Close implements platform.Hosts: it removes what was made, and keeps the engines for the next network. A private
+// swarm on which something cannot be removed is given up with its engines.
+func (h *Hosts) Close(ctx context.Context) error {
+	if h.Free != nil {
+		defer h.Free()
+	}
+	if h.Discard != nil {
+		within, cancel := context.WithTimeout(ctx, emulated.Patience(emptyTime))
+		defer cancel()
+		ctx = within
+	}
+	all := h.Docker
+	if h.Swarm != nil && !slices.Contains(all, h.Swarm.Manager) {
+		all = append(slices.Clip(all), h.Swarm.Manager)
+	}
+	// All at the same time, since the manager's networks can be removed only when the containers on all hosts are
+	// gone.
+	err := errors.Join(Each(-1, all, func(_ int, host *Host) error { return host.Empty(ctx) })...)
+	if err == nil && h.Swarm != nil {
+		err = settle(ctx, all)
+	}
+	if err != nil && h.Discard != nil {
+		return h.Discard(context.WithoutCancel(ctx))
+	}
+	return err
+}
