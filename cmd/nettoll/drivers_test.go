@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"nettoll/network"
 	"nettoll/network/kernel"
+	"nettoll/network/wireguard"
 	"nettoll/plan"
 	"nettoll/platform"
 	"nettoll/record"
@@ -71,6 +74,43 @@ func TestEveryPlannedNetworkCanBeBuilt(t *testing.T) {
 	if slices.Contains(networkNames(), "all") || !slices.Contains(wholeNames(), "all") {
 		t.Errorf("all is no single network: %v", wholeNames())
 	}
+}
+
+// TestDocsHaveEveryNetwork checks that the lists of networks for users are complete.
+func TestDocsHaveEveryNetwork(t *testing.T) {
+	text := documented(t, "networks.md")
+	for _, d := range append(kernel.All(), wireguard.New()) {
+		hosts := "any"
+		if len(d.Hosts) == 1 {
+			hosts = []string{"1", "2 or more"}[d.Hosts[0]-1]
+		}
+		if row := "\n| `" + d.Name + "` | " + hosts + " | " + d.About + " |\n"; !strings.Contains(text, row) {
+			t.Errorf("docs/networks.md lacks this row: %s", strings.TrimSpace(row))
+		}
+	}
+}
+
+// TestDocsHaveEveryTool checks that the table of workloads for users has each tool that drives them.
+func TestDocsHaveEveryTool(t *testing.T) {
+	text := documented(t, "usage.md")
+	for _, tool := range tools(nil) {
+		for _, d := range tool.Drives {
+			row := regexp.MustCompile("(?m)^\\|[^|]*`" + d.Workload + "`.*[|;,] " + tool.Name + "( with [a-z]+)?( \\||[,;])")
+			if !row.MatchString(text) {
+				t.Errorf("the table of workloads in docs/usage.md does not have %s for %s", tool.Name, d.Workload)
+			}
+		}
+	}
+}
+
+// documented returns the text of a document for users.
+func documented(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // TestPorts checks that the planner counts the ports of servers as networks publish them.

@@ -59,6 +59,20 @@ var lanWorkloads = []string{
 	"{name: udp_stream, tools: [engine, iperf, iperf3, netperf, qperf, nuttcp, sockperf]}",
 }
 
+// TestLANWorkloadsHaveEveryTool checks that no tool is left out of TestNothingIsReachedFromTheLAN.
+func TestLANWorkloadsHaveEveryTool(t *testing.T) {
+	var named []string
+	for _, w := range lanWorkloads {
+		_, list, _ := strings.Cut(w, "tools: [")
+		named = append(named, strings.Split(strings.TrimSuffix(list, "]}"), ", ")...)
+	}
+	for _, tool := range toolsOfPrograms() {
+		if !slices.Contains(named, tool.Name) {
+			t.Errorf("%s is in none of lanWorkloads: nothing proves that its server cannot be reached from a LAN", tool.Name)
+		}
+	}
+}
+
 // TestNothingIsReachedFromTheLAN measures on the user's own engine, whose machine is on a LAN. A peer there
 // constantly tries every port of every server, at the machine's own addresses and, by a route over the machine, at
 // the engine's bridge.
@@ -181,11 +195,16 @@ func (s *sightings) add(format string, args ...any) {
 
 // programsNow returns the names of the servers' programs that are running.
 func programsNow() (names []string) {
+	var servers []string
+	for _, tool := range toolsOfPrograms() {
+		all := tool.Names()
+		servers = append(servers, all[len(all)-1])
+	}
 	files, _ := filepath.Glob("/proc/[0-9]*/comm")
 	for _, f := range files {
 		b, _ := os.ReadFile(f) // it may have ended
 		name := strings.TrimSpace(string(b))
-		if slices.Contains([]string{"iperf", "iperf3", "netserver", "qperf", "sockperf", "nuttcp", "nginx", "redis-server", "postgres"}, name) && !slices.Contains(names, name) {
+		if slices.Contains(servers, name) && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
