@@ -92,7 +92,8 @@ var floors = []string{
 	"internal/program internal/remote",
 	"internal/daemon",
 	"docker/engine internal/plumb",
-	"internal/bird kube",
+	"internal/bird internal/felix",
+	"kube",
 	"runner report",
 }
 

@@ -133,7 +133,9 @@ type Cluster struct {
 
 	pods     []*Pod
 	services []*service
-	further  []Object           // further services
+	further  []Object // further services
+	policies []Object
+	policing *policing          // shared with all networks on the cluster
 	ports    map[netip.Addr]int // numbers of ports by the addresses of services; 0 for those that are gone; see ProxyMode.Serves
 
 	o        Options
@@ -168,7 +170,7 @@ var begun atomic.Int32
 
 // Start starts a cluster. Everything in the lab's namespaces is removed with them, whatever happens.
 func Start(ctx context.Context, hosts []platform.Host, o Options) (*Cluster, error) {
-	c := &Cluster{o: o, number: begun.Add(1), namespace: "default", look: privateLook(), pause: privatePause, requests: privateRequests, ports: map[netip.Addr]int{}}
+	c := &Cluster{o: o, number: begun.Add(1), namespace: "default", look: privateLook(), pause: privatePause, requests: privateRequests, ports: map[netip.Addr]int{}, policing: &policing{}}
 	if err := available(o.Paths, c.cni()); err != nil {
 		return nil, err
 	}
@@ -260,7 +262,7 @@ func (c *Cluster) controlPlane(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	users := []User{{Name: controllersUser}, {Name: schedulerUser}, {Name: proxyUser}, {Name: flannelUser}}
+	users := []User{{Name: controllersUser}, {Name: schedulerUser}, {Name: proxyUser}, {Name: flannelUser}, {Name: calicoUser}}
 	for _, n := range c.Nodes {
 		users = append(users, User{kubeletUser(n), []string{"system:nodes"}})
 	}
@@ -331,8 +333,8 @@ func (c *Cluster) Beside(place int) *Cluster {
 		return b
 	}
 	b := &Cluster{
-		Server: c.Server, api: c.api, own: c.own, keeper: c.keeper, namespace: c.namespace, look: c.look, pause: c.pause, requests: c.requests, ports: map[netip.Addr]int{},
-		place: place, prefix: c.prefix + placed(place), o: c.o, number: c.number, daemons: c.daemons,
+		Server: c.Server, api: c.api, own: c.own, keeper: c.keeper, namespace: c.namespace, look: c.look, pause: c.pause, requests: c.requests, ports: map[netip.Addr]int{}, policing: c.policing,
+		place: place, prefix: c.prefix + placed(place), o: c.o, number: c.number, programs: c.programs, daemons: c.daemons,
 	}
 	for _, n := range c.Nodes {
 		beside := *n

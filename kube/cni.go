@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"nettoll/internal/daemon"
+	"nettoll/internal/felix"
 	"nettoll/internal/plumb"
 	"nettoll/internal/undo"
 	"nettoll/record"
@@ -24,6 +25,7 @@ import (
 type cni struct {
 	about    string
 	programs []daemon.Program
+	plugins  map[string]daemon.Program // further CNI plugins, by the names that they must be called by
 	// prepare prepares the cluster; nil: there is nothing to do.
 	prepare func(c *Cluster, ctx context.Context) error
 	// connect connects a node to the others, and returns the MTU of its pods in bytes.
@@ -32,6 +34,8 @@ type cni struct {
 	// encapsulation.
 	tunnel func(six bool) string
 	wire   string // a filter of its packets on the underlay
+	// plugin is the configuration of what connects a pod to its node; nil: CNI's bridge plugin does.
+	plugin func(*Node) fields
 	// overhead is the largest number of bytes that it takes off the underlay's MTU.
 	overhead int
 }
@@ -57,6 +61,10 @@ var cnis = map[string]cni{
 		wire:     "udp dst port 8472", // Linux's port, not IANA's
 		overhead: 70,                  // outer IPv6 40, UDP 8, VXLAN 8, inner Ethernet 14
 	},
+	record.CNICalico: {
+		about: "Calico's plugin and felix", programs: append([]daemon.Program{calicoCNI}, felix.Programs...), plugins: map[string]daemon.Program{"calico": calicoCNI},
+		prepare: (*Cluster).admitCalico, connect: (*Node).calico, plugin: (*Node).calicoPlugin,
+	},
 }
 
 // cni returns what connects the cluster's pods.
@@ -74,6 +82,23 @@ func (c *Cluster) Tunnel(six bool) (device, wire string) {
 	return "", ""
 }
 
+// Bridge returns the bridge of each node that its pods are connected to; empty: packets to and from pods are routed.
+func (c *Cluster) Bridge() string {
+	if c.cni().plugin == nil {
+		return bridge
+	}
+	return ""
+}
+
+// Rules reads felix's rules on a site whose hosts are the nodes; nil: pods have none.
+func (c *Cluster) Rules(s *plumb.Site) *felix.Rules {
+	if c.cni().plugin == nil {
+		return nil
+	}
+	r := felix.RulesOf(s, c.programs)
+	return &r
+}
+
 // Overhead returns the largest number of bytes that the network of pods takes off the underlay's MTU.
 func (c *Cluster) Overhead() int { return c.cni().overhead }
 
@@ -82,20 +107,28 @@ const flannelUser = "flannel"
 
 // admitFlannel gives flannel the rights that its own manifest gives it.
 func (c *Cluster) admitFlannel(ctx context.Context) error {
+	return c.grant(ctx, flannelUser,
+		rule("", []string{"get"}, "pods"), rule("", []string{"get", "list", "watch"}, "nodes"), rule("", []string{"patch"}, "nodes/status"))
+}
+
+// rule is a rule of a role: verbs for resources of an API group.
+func rule(group string, verbs []string, resources ...string) fields {
+	return fields{"apiGroups": []string{group}, "resources": resources, "verbs": verbs}
+}
+
+// grant gives a user rights to the whole cluster, in a role of the user's name.
+func (c *Cluster) grant(ctx context.Context, user string, rules ...fields) error {
 	const group = "rbac.authorization.k8s.io"
-	rule := func(resource string, verbs ...string) fields {
-		return fields{"apiGroups": []string{""}, "resources": []string{resource}, "verbs": verbs}
-	}
 	for kind, o := range map[string]fields{
-		"clusterroles": {"rules": []fields{rule("pods", "get"), rule("nodes", "get", "list", "watch"), rule("nodes/status", "patch")}},
+		"clusterroles": {"rules": rules},
 		"clusterrolebindings": {
-			"roleRef":  fields{"apiGroup": group, "kind": "ClusterRole", "name": flannelUser},
-			"subjects": []fields{{"apiGroup": group, "kind": "User", "name": flannelUser}},
+			"roleRef":  fields{"apiGroup": group, "kind": "ClusterRole", "name": user},
+			"subjects": []fields{{"apiGroup": group, "kind": "User", "name": user}},
 		},
 	} {
-		o["metadata"] = fields{"name": flannelUser}
+		o["metadata"] = fields{"name": user}
 		if err := c.Server.Ask(ctx, http.MethodPost, "/apis/"+group+"/v1/"+kind, o, nil); err != nil {
-			return fmt.Errorf("give flannel its rights: %w", err)
+			return fmt.Errorf("give %s its rights: %w", user, err)
 		}
 	}
 	return nil

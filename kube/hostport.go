@@ -46,7 +46,7 @@ func (n *Node) resetLocalnet() error {
 	if err != nil {
 		return err
 	}
-	if err := netns.SetSysctl(n.Facts().NetNS, fmt.Sprintf(of, Bridge), usual); !errors.Is(err, fs.ErrNotExist) { // no pod was made
+	if err := netns.SetSysctl(n.Facts().NetNS, fmt.Sprintf(of, bridge), usual); !errors.Is(err, fs.ErrNotExist) { // no pod was made
 		return err
 	}
 	return nil

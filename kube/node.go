@@ -45,8 +45,8 @@ type Node struct {
 // PodMTU returns the MTU of the node's pods in bytes, in a private cluster.
 func (n *Node) PodMTU() int { return n.mtu }
 
-// Bridge is the bridge of a node's pods, as CNI's bridge plugin calls it.
-const Bridge = "cni0"
+// bridge is the bridge of a node's pods, as CNI's bridge plugin calls it.
+const bridge = "cni0"
 
 // socket is that of the container runtime.
 func (n *Node) socket() string { return filepath.Join(n.dir, "containerd.sock") }
@@ -292,9 +292,34 @@ func (n *Node) configure() error {
 	}
 	return errors.Join(
 		os.Mkdir(filepath.Join(n.dir, "cni"), 0o755),
+		n.gatherPlugins(),
 		os.WriteFile(filepath.Join(n.dir, "kubelet.json"), config, 0o644),
 		os.WriteFile(filepath.Join(n.dir, "containerd.toml"), []byte(n.containerdConfig()), 0o644),
 	)
+}
+
+// plugins is the folder of the node's CNI plugins.
+func (n *Node) plugins() string {
+	if len(n.cluster.cni().plugins) == 0 {
+		return n.cluster.plugins
+	}
+	return filepath.Join(n.dir, "plugins")
+}
+
+// gatherPlugins makes that folder, if plugins are needed that are not in that of the others.
+func (n *Node) gatherPlugins() error {
+	further, dir := n.cluster.cni().plugins, n.plugins()
+	if len(further) == 0 {
+		return nil
+	}
+	err := os.Mkdir(dir, 0o755)
+	for _, name := range usedPlugins {
+		err = errors.Join(err, os.Symlink(filepath.Join(n.cluster.plugins, name), filepath.Join(dir, name)))
+	}
+	for name, program := range further {
+		err = errors.Join(err, os.Symlink(n.cluster.programs[program.Name], filepath.Join(dir, name)))
+	}
+	return err
 }
 
 func (n *Node) containerdConfig() string {
@@ -313,7 +338,7 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.snapshotter.
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = %q
     conf_dir = %q
-`, filepath.Join(n.dir, "containerd"), n.socket(), pauseImage, n.cluster.plugins, filepath.Join(n.dir, "cni"))
+`, filepath.Join(n.dir, "containerd"), n.socket(), pauseImage, n.plugins(), filepath.Join(n.dir, "cni"))
 }
 
 // connect connects the node to the others, and has containerd connect pods to it.
@@ -329,25 +354,37 @@ func (n *Node) connect(ctx context.Context, stack *undo.Stack) error {
 	return os.WriteFile(filepath.Join(n.dir, "cni", "10-nettoll.conflist"), list, 0o644)
 }
 
-// conflist is the network of the node's pods: a bridge, and published ports. It is also what flannel's plugin makes of
-// the file that flanneld has written.
+// conflist is the network of the node's pods, and published ports.
 func (n *Node) conflist() fields {
-	ranges := func(six bool) []fields {
-		return []fields{{"subnet": plumb.Subnet(n.Index, six).String(), "gateway": plumb.Gateway(n.Index, six).String()}}
+	connects := bridgePlugin
+	if own := n.cluster.cni().plugin; own != nil {
+		connects = own
 	}
 	return fields{
 		"cniVersion": "1.0.0", "name": "nettoll",
-		"plugins": []fields{
-			{
-				"type": "bridge", "bridge": Bridge, "isGateway": true, "ipMasq": false, "hairpinMode": true, "mtu": n.mtu,
-				"ipam": fields{
-					"type": "host-local", "ranges": [][]fields{ranges(false), ranges(true)}, "dataDir": "/var/lib/cni",
-					"routes": []fields{{"dst": "0.0.0.0/0"}, {"dst": "::/0"}},
-				},
-			},
-			{"type": "portmap", "capabilities": fields{"portMappings": true}, "snat": true},
-		},
+		"plugins": []fields{connects(n), {"type": "portmap", "capabilities": fields{"portMappings": true}, "snat": true}},
 	}
+}
+
+// bridgePlugin is the configuration of CNI's bridge plugin. With the node's MTU it is also what flannel's plugin makes of the
+// file that flanneld has written.
+func bridgePlugin(n *Node) fields {
+	return fields{
+		"type": "bridge", "bridge": bridge, "isGateway": true, "ipMasq": false, "hairpinMode": true, "mtu": n.mtu,
+		"ipam": n.hostLocal([]fields{{"dst": "0.0.0.0/0"}, {"dst": "::/0"}}),
+	}
+}
+
+// hostLocal gives pods addresses of the node's subnets. Without routes, the plugin that connects pods has its own.
+func (n *Node) hostLocal(routes []fields) fields {
+	ranges := func(six bool) []fields {
+		return []fields{{"subnet": plumb.Subnet(n.Index, six).String(), "gateway": plumb.Gateway(n.Index, six).String()}}
+	}
+	all := fields{"type": "host-local", "ranges": [][]fields{ranges(false), ranges(true)}, "dataDir": "/var/lib/cni"}
+	if routes != nil {
+		all["routes"] = routes
+	}
+	return all
 }
 
 // maxPods is how many pods a node takes: those of all networks that stand at once. Its subnets have more addresses.

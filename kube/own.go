@@ -61,6 +61,7 @@ type Own struct {
 
 	balancers  int   // made so far
 	unbalanced error // why there are none
+	policing   policing
 }
 
 // NewOwn returns the cluster. Nothing is asked yet.
@@ -452,7 +453,7 @@ const (
 
 // cluster returns the cluster for objects that belong to a keeper. A nil keeper is for requests that make nothing.
 func (o *Own) cluster(k *keeper) *Cluster {
-	c := &Cluster{api: o.entrance.API, own: o, namespace: o.entrance.namespace, pause: ownPause, requests: ownRequests}
+	c := &Cluster{api: o.entrance.API, own: o, namespace: o.entrance.namespace, pause: ownPause, requests: ownRequests, policing: &o.policing}
 	if k != nil {
 		c.keeper, c.prefix, c.look = k, k.name+"-", o.look(k)
 	}

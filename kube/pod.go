@@ -456,12 +456,13 @@ func (c *Cluster) whyEnded(ctx context.Context, p *Pod) string {
 	return ""
 }
 
-// Remove removes all pods and services that were made, and returns when they are gone.
+// Remove removes all pods, services and policies that were made, and returns when they are gone.
 func (c *Cluster) Remove(ctx context.Context) error {
 	pods := c.pods
 	c.pods = nil
 	var removing errgroup.Group
 	removing.Go(func() error { return c.withdrawAll(ctx) })
+	removing.Go(func() error { return c.removePolicies(ctx) })
 	published := map[*Node]bool{}
 	for _, p := range pods {
 		if p.ports {

@@ -85,8 +85,8 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 			p, kind := known.platformOf(v.Network), known.kindOf(v.Network)
 			build := p.Visit.Seconds() + kind.Startup.Seconds() + float64(containers)*p.Container.Seconds()
 			for _, d := range record.Dimensions(record.Condition) {
-				if n, _ := d.Raw(v.Cell); d.TakenBy(kind.Has) {
-					build += float64(n) * d.Each.Seconds()
+				if d.TakenBy(kind.Has) {
+					build += d.Longer(v.Cell).Seconds()
 				}
 			}
 			if build >= slow && !slices.Contains(f.Slow, v.Network) {

@@ -66,6 +66,7 @@ mtu: [1500, 9000]
 rules: 10
 services: [0, 5]
 cni: [bridge, flannel]
+policies: [0, 3]
 neighbours: [0, 1000]
 offload: [on, off]
 normalize: true
@@ -108,7 +109,7 @@ as_published:
 		Tools: []string{"engine", "qperf"}, Placements: []string{"same", "free"}, Servers: []int{2}, Clients: []int{3, 4}, Processes: []int{16},
 		Underlay: []Underlay{{Rate: 1_500_000_000, Delay: time.Millisecond}},
 		Conditions: Conditions{
-			"mtu": {1500, 9000}, "rules": {10}, "services": {0, 5}, "cni": {"bridge", "flannel"}, "neighbours": {0, 1000}, "offload": {"on", "off"}, "normalize": {true},
+			"mtu": {1500, 9000}, "rules": {10}, "services": {0, 5}, "cni": {"bridge", "flannel"}, "policies": {0, 3}, "neighbours": {0, 1000}, "offload": {"on", "off"}, "normalize": {true},
 		},
 		Duration: 300 * time.Millisecond, Precision: 0.025, Confidence: 0.99, EqualWithin: 0.02,
 		MinRounds: 3, MaxRounds: 7, TimeBudget: 90 * time.Second, Seed: 1<<64 - 1, Note: "a: b",
@@ -153,8 +154,8 @@ func TestLoadErrors(t *testing.T) {
 		{"list", "- bridge\n", `x.yaml:1:1: a suite is a mapping, this is a list; write for example networks: [bridge]`},
 		{"unknown key", "netwroks: [bridge]\n", `x.yaml:1:1: unknown key "netwroks"; did you mean "networks"?`},
 		{"hyphen", head + "time-budget: 1s\n", `x.yaml:2:1: unknown key "time-budget"; did you mean "time_budget"?`},
-		{"strange key", "zebra: 1\n", `x.yaml:1:1: unknown key "zebra"; the keys are name, about, networks, platform, baseline, hosts, families, workloads, equal_load, tools, placements, servers, clients, processes, topologies, underlay, duration, warmup, turns, together, precision, confidence, equal_within, min_rounds, max_rounds, time_budget, seed, note, instance, price, source, skips, as_published, neighbours, rules, services, mtu, offload, normalize, cni`},
-		{"number as key", "1: 2\n", `x.yaml:1:1: the number 1 is not a key; the keys are name, about, networks, platform, baseline, hosts, families, workloads, equal_load, tools, placements, servers, clients, processes, topologies, underlay, duration, warmup, turns, together, precision, confidence, equal_within, min_rounds, max_rounds, time_budget, seed, note, instance, price, source, skips, as_published, neighbours, rules, services, mtu, offload, normalize, cni`},
+		{"strange key", "zebra: 1\n", `x.yaml:1:1: unknown key "zebra"; the keys are name, about, networks, platform, baseline, hosts, families, workloads, equal_load, tools, placements, servers, clients, processes, topologies, underlay, duration, warmup, turns, together, precision, confidence, equal_within, min_rounds, max_rounds, time_budget, seed, note, instance, price, source, skips, as_published, neighbours, rules, services, mtu, offload, normalize, cni, policies`},
+		{"number as key", "1: 2\n", `x.yaml:1:1: the number 1 is not a key; the keys are name, about, networks, platform, baseline, hosts, families, workloads, equal_load, tools, placements, servers, clients, processes, topologies, underlay, duration, warmup, turns, together, precision, confidence, equal_within, min_rounds, max_rounds, time_budget, seed, note, instance, price, source, skips, as_published, neighbours, rules, services, mtu, offload, normalize, cni, policies`},
 		{"unknown option", head + "workloads:\n  - name: tcp_stream\n    mesage_size: 1\n", `x.yaml:4:5: workloads[0]: unknown key "mesage_size"; did you mean "message_size"?`},
 		{"no name", head + "workloads: [{streams: 2}]\n", `x.yaml:2:13: workloads[0]: has no name; write for example name: tcp_rr`},
 		{"workload is a list", head + "workloads: [[tcp_rr]]\n", `x.yaml:2:13: workloads[0]: must be a name or a mapping, is a list; write for example tcp_rr or {name: tcp_rr, streams: 4}`},
@@ -180,7 +181,7 @@ func TestLoadErrors(t *testing.T) {
 		{"huge", head + "servers: 99999999999999999999\n", `x.yaml:2:10: servers: must be a whole number, is the text "99999999999999999999"; write digits only`},
 		{"text for a condition", head + "mtu: [1500, \"9000\"]\n", `x.yaml:2:13: mtu[1]: must be a whole number, is the text "9000"; write digits only`},
 		{"unit of a condition", head + "mtu: 9K\n", `x.yaml:2:6: mtu: must be a whole number, is the text "9K"; write digits only`},
-		{"value of a condition", head + "cni: [bridge, weave]\n", `x.yaml:2:15: cni[1]: "weave" is not possible; write bridge or flannel`},
+		{"value of a condition", head + "cni: [bridge, weave]\n", `x.yaml:2:15: cni[1]: "weave" is not possible; write bridge or flannel or calico`},
 		{"value of a switch", head + "normalize: [true, 1]\n", `x.yaml:2:19: normalize[1]: the number 1 is not a truth value; write true or false`},
 		{"negative seed", head + "seed: -1\n", `x.yaml:2:7: seed: must be a whole number from 0 to 2^64-1, is the number -1; write digits only`},
 		{"text for truth", head + "workloads: [{name: tcp_stream, zero_copy: yes}]\n", `x.yaml:2:43: workloads[0].zero_copy: the text "yes" is not a truth value; write true or false`},

@@ -130,6 +130,7 @@ const (
 	mostContainers = 128  // of all of them together, or of each if only a network and its baseline stand
 	mostFlows      = 16   // of a network in turns
 	mostServices   = 1000 // further ones of a network that shares its hosts with others
+	mostPolicies   = 100  // likewise
 )
 
 // Able describes which networks can stand at once with others, and which traffic can take turns.
@@ -167,8 +168,8 @@ func AbleTo(cells []record.Cell, set record.Settings, room func(network string) 
 	bounded, among, least := map[string]bool{}, 0, 0
 	for _, v := range group(cells) {
 		n := room(v.Network).like(v.Cell)
-		if v.Services > mostServices {
-			n = min(n, 1) // the addresses are enough for one such network only
+		if v.Services > mostServices || v.Policies > mostPolicies {
+			n = min(n, 1) // addresses, or the time that programs take to enforce policies, are enough for one such network only
 		}
 		if n > 0 {
 			bounded[v.Network] = true

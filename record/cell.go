@@ -54,7 +54,8 @@ type Setup struct {
 	Neighbours int    `json:"neighbours,omitempty" most:"1e6"` // idle containers on the clients' hosts, in addition to those with traffic
 	Rules      int    `json:"rules,omitempty" most:"1e6"`      // further firewall rules on each host, none of which matches
 	Services   int    `json:"services,omitempty" most:"1e6"`   // further services of Kubernetes, which nobody uses, in networks that have services
-	CNI        string `json:"cni,omitempty"`                   // what connects the pods of a private cluster: CNIFlannel; empty means CNIBridge
+	Policies   int    `json:"policies,omitempty" most:"1e6"`   // network policies of Kubernetes that admit none of the clients, in networks of pods
+	CNI        string `json:"cni,omitempty"`                   // what connects the pods of a private cluster, such as CNIFlannel; empty means CNIBridge
 }
 
 // Options are the parameters of a workload. Zero means the tool's default.
@@ -85,6 +86,7 @@ const MachinesOwn = "machine"
 const (
 	CNIBridge  = "bridge"  // CNI's bridge plugin, with plain routes between nodes
 	CNIFlannel = "flannel" // flannel, with VXLAN between nodes
+	CNICalico  = "calico"  // Calico's CNI plugin and felix, with plain routes between nodes
 )
 
 // OffloadOff is a Cell's Offload without segmentation, receive merging and

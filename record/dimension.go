@@ -30,6 +30,8 @@ type Dimension struct {
 	In string
 	// Each is how long building a network that takes the condition takes longer for each of its number.
 	Each time.Duration
+	// Once is how much longer it takes besides, if the number is not 0.
+	Once time.Duration
 
 	takes []string          // workloads that take it; nil means all
 	key   string            // of its part of a key, if different from its name, or inHead
@@ -53,6 +55,7 @@ const (
 const (
 	Services = "services" // of Kubernetes, at which servers are reached; there can be further ones
 	Pods     = "pods"     // of a cluster, which are the containers
+	Policies = "policies" // of Kubernetes, which decide what reaches the servers: these are pods, and clients are in other ones
 )
 
 // MaxMessage is the largest size of a message, a request or a response, in bytes.
@@ -126,8 +129,11 @@ var dimensions = []Dimension{
 		About: "segmentation, merging and checksums by devices, as the kernel sets them, or all turned off", field: func(c *Cell) any { return &c.Offload }},
 	{Name: "normalize", Title: "endpoints made alike", Part: Condition,
 		About: "give all endpoints the MTU that every network can offer", key: "normalize=1", field: func(c *Cell) any { return &c.Normalize }},
-	{Name: "cni", Title: "CNI", Values: []string{CNIBridge, CNIFlannel}, Part: Condition, In: Pods,
+	{Name: "cni", Title: "CNI", Values: []string{CNIBridge, CNIFlannel, CNICalico}, Part: Condition, In: Pods,
 		About: "what connects the pods of clusters that are started for the run", field: func(c *Cell) any { return &c.CNI }},
+	{Name: "policies", Title: "further NetworkPolicy objects", Part: Condition, Most: 1000, In: Policies, Once: 4 * time.Second, Each: 10 * time.Millisecond,
+		About: "numbers of NetworkPolicies of the servers' pods that admit none of the clients, besides one that admits everything", Example: "0,10,100",
+		field: func(c *Cell) any { return &c.Policies }},
 	{Name: "baseline", Title: "baseline", Part: Beside, field: func(c *Cell) any { return &c.Baseline }},
 }
 
@@ -207,6 +213,15 @@ func (d Dimension) Value(c Cell) any { return reflect.ValueOf(d.field(&c)).Elem(
 func (d Dimension) Raw(c Cell) (n int, ok bool) {
 	n, ok = d.Value(c).(int)
 	return n, ok
+}
+
+// Longer returns how much longer building a network takes because of it, for a cell's number.
+func (d Dimension) Longer(c Cell) time.Duration {
+	n, _ := d.Raw(c)
+	if n == 0 {
+		return 0
+	}
+	return d.Once + time.Duration(n)*d.Each
 }
 
 // Number returns its number in a cell, with zero replaced by what it stands for.

@@ -57,7 +57,7 @@ func TestDimensionsOfACell(t *testing.T) {
 // TestDefaultsOfConditions checks that a cell in which a condition was set to its default equals one that does not set it.
 func TestDefaultsOfConditions(t *testing.T) {
 	for name, value := range map[string]any{
-		"neighbours": 0, "rules": 0, "services": 0, "mtu": 1500, "offload": "on", "normalize": false, "cni": record.CNIBridge,
+		"neighbours": 0, "rules": 0, "services": 0, "mtu": 1500, "offload": "on", "normalize": false, "cni": record.CNIBridge, "policies": 0,
 	} {
 		d, _ := record.DimensionOf(name)
 		c := filled[record.Cell](t, 1)
@@ -76,10 +76,10 @@ func TestKeyStays(t *testing.T) {
 			Bandwidth: 3, Rate: 5, Reverse: true, NoKeepAlive: true, GSO: true,
 		},
 		Underlay: "m4/x", Twin: 1, Baseline: "veth", Processes: 3, MTU: 9000, Offload: "off", Normalize: true,
-		Setup: record.Setup{Neighbours: 6, Rules: 7, Services: 8, CNI: "flannel"},
+		Setup: record.Setup{Neighbours: 6, Rules: 7, Services: 8, CNI: "flannel", Policies: 9},
 	}
 	const want = "docker:bridge/hosts=2/ipv6/2x8/iperf3:tcp_stream/P=4/l=1024/w=4096/req=1/resp=2/b=3/rate=5/C=cubic/Z/skip-rx-copy/R/no-keep-alive/gso" +
-		"/free/underlay=m4%2Fx/processes=3/neighbours=6/rules=7/services=8/mtu=9000/twin=1/offload=off/normalize=1/cni=flannel/baseline=veth"
+		"/free/underlay=m4%2Fx/processes=3/neighbours=6/rules=7/services=8/mtu=9000/twin=1/offload=off/normalize=1/cni=flannel/policies=9/baseline=veth"
 	if got := c.Key(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -30,8 +30,7 @@ const (
 func (r *Runner) within(bound time.Duration, t network.Topology) time.Duration {
 	bound += time.Duration(t.Servers+t.Clients+t.Neighbours) * containerTime
 	for _, d := range record.Dimensions(record.Condition) {
-		n, _ := d.Raw(record.Cell{Setup: t.Setup})
-		bound += 2 * time.Duration(n) * d.Each
+		bound += 2 * d.Longer(record.Cell{Setup: t.Setup})
 	}
 	return r.patience(bound)
 }

@@ -28,6 +28,7 @@ type Pair struct {
 // Unmet is a pair between which no packet, or no answer, arrived.
 type Unmet struct {
 	Pair int    // its index among the pairs of Meet
+	Half bool   // there was an answer over one of the protocols, UDP or TCP
 	Last string // the last thing that was observed
 }
 
@@ -59,7 +60,7 @@ func Meet(ctx context.Context, pairs []Pair, within time.Duration) (*Unmet, erro
 			var g Greeted
 			errs[i] = p.Client.Call(ctx, MethodGreet, Greet{p.At, cookie, within}, &g)
 			if errs[i] == nil && !g.Answered {
-				unmet[i] = &Unmet{i, g.Last}
+				unmet[i] = &Unmet{i, g.Half, g.Last}
 			}
 			return nil
 		})
@@ -163,6 +164,7 @@ type Greet struct {
 // Greeted is the result of a Greet.
 type Greeted struct {
 	Answered bool
+	Half     bool   // only one of the protocols was answered
 	Last     string // the last thing that was observed, if nobody answered
 }
 
@@ -200,9 +202,9 @@ func (g Greet) Run(ctx context.Context) (Greeted, error) {
 	case answered[0] && answered[1]:
 		return Greeted{Answered: true}, nil
 	case answered[0]:
-		return Greeted{Last: last[1] + " over TCP"}, nil
+		return Greeted{Half: true, Last: last[1] + " over TCP"}, nil
 	case answered[1]:
-		return Greeted{Last: last[0] + " over UDP"}, nil
+		return Greeted{Half: true, Last: last[0] + " over UDP"}, nil
 	case last[1] == silence:
 		last[1] = last[0]
 	}

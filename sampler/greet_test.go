@@ -170,7 +170,7 @@ func TestServerThatAnswersLate(t *testing.T) {
 	}()
 	to := netip.MustParseAddrPort(p.LocalAddr().String())
 	g, err := (sampler.Greet{To: to, Cookie: make([]byte, 16), Within: 2 * time.Second}).Run(t.Context())
-	if err != nil || g.Answered || g.Last != "connection refused over TCP" {
+	if err != nil || g.Answered || !g.Half || g.Last != "connection refused over TCP" {
 		t.Errorf("over UDP alone: %+v, %v", g, err)
 	}
 	answersTCP(t, to)

@@ -35,7 +35,11 @@ func TestOwnCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("nettoll", "lab", "kubernetes", "--nodes", "2", "--", self, "-test.run=^TestInCluster$", "-test.v")
+	cni := record.CNIBridge
+	if enforces() {
+		cni = record.CNICalico
+	}
+	cmd := exec.Command("nettoll", "lab", "kubernetes", "--nodes", "2", "--cni", cni, "--", self, "-test.run=^TestInCluster$", "-test.v")
 	docs, err := filepath.Abs("../../docs")
 	if err != nil {
 		t.Fatal(err)
@@ -45,6 +49,12 @@ func TestOwnCluster(t *testing.T) {
 	if t.Logf("%s", out); err != nil || !bytes.Contains(out, []byte("--- PASS: TestInCluster ")) {
 		t.Errorf("it ended with %v", err)
 	}
+}
+
+// enforces reports whether the cluster enforces network policies. It does if Calico can connect its pods.
+func enforces() bool {
+	_, err := exec.LookPath("calico-cni")
+	return err == nil
 }
 
 // admin asks the API server as its administrator.
@@ -240,7 +250,8 @@ func (a admin) left(t *testing.T, namespace string) (names []string) {
 	for path, selector := range map[string]string{
 		"/api/v1/namespaces/%s/pods": "", "/api/v1/namespaces/%s/services": "", "/apis/batch/v1/namespaces/%s/jobs": "",
 		// Those of services with selectors are the cluster's own.
-		"/apis/discovery.k8s.io/v1/namespaces/%s/endpointslices": ",endpointslice.kubernetes.io/managed-by=nettoll",
+		"/apis/discovery.k8s.io/v1/namespaces/%s/endpointslices":   ",endpointslice.kubernetes.io/managed-by=nettoll",
+		"/apis/networking.k8s.io/v1/namespaces/%s/networkpolicies": "",
 	} {
 		var all struct {
 			Items []struct{ Metadata struct{ Name string } }
@@ -298,11 +309,15 @@ func TestInCluster(t *testing.T) {
 			"--min-rounds", strconv.Itoa(rounds), "--max-rounds", strconv.Itoa(rounds),
 		})
 	}
+	var policies []string
+	if enforces() {
+		policies = []string{"--policies", "2"}
+	}
 	t.Run("every network", func(t *testing.T) {
 		dir := t.TempDir()
 		a.balance(t, "open")
-		start(t, dir, args(open, 1, "kubernetes:pod", "kubernetes:service", "kubernetes:nodeport", "--hosts", "2", "-4", "-6", "--services", "3",
-			"--congestion", "reno")...).ends(t, exitOK) // which pods may choose, and which can take turns
+		start(t, dir, args(open, 1, append([]string{"kubernetes:pod", "kubernetes:service", "kubernetes:nodeport", "--hosts", "2", "-4", "-6", "--services", "3",
+			"--congestion", "reno"}, policies...)...)...).ends(t, exitOK) // which pods may choose, and which can take turns
 		inPod := t.TempDir()
 		start(t, inPod, args(open, 1, "kubernetes:container", "kubernetes:hostport", "kubernetes:loadbalancer", "--hosts", "1")...).ends(t, exitOK)
 		for _, trial := range append(good(t, filepath.Join(dir, "x.ndjson")).Trials, good(t, filepath.Join(inPod, "x.ndjson")).Trials...) {
@@ -336,7 +351,7 @@ func TestInCluster(t *testing.T) {
 			}
 			dir := t.TempDir()
 			running.Go(func() {
-				p := start(t, dir, args(restricted, 9, "kubernetes:service", "--services", "2")...)
+				p := start(t, dir, args(restricted, 9, append([]string{"kubernetes:service", "--services", "2"}, policies...)...)...)
 				time.Sleep(after)
 				select {
 				case <-p.done:

@@ -87,7 +87,7 @@ func ofPrograms(paths program.Paths) []network.Driver {
 func daemons() []string {
 	return append([]string{
 		"ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl", "ovs-dpctl",
-		"flanneld", "wireguard-go", "wg", "ip", "weaver", "bird", "calico-felix",
+		"flanneld", "wireguard-go", "wg", "ip", "weaver", "bird", "calico-felix", "calico-cni",
 	}, kube.Programs()...)
 }
 

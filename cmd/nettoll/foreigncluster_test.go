@@ -104,7 +104,7 @@ func (a admin) letsSeeNodes(t *testing.T, user string) {
 // bare checks that a namespace contains only what every namespace contains.
 func (a admin) bare(t *testing.T, namespace string) {
 	t.Helper()
-	for _, kind := range []string{"api/v1/namespaces/%s/pods", "api/v1/namespaces/%s/services", "apis/batch/v1/namespaces/%s/jobs", "api/v1/namespaces/%s/secrets"} {
+	for _, kind := range []string{"api/v1/namespaces/%s/pods", "api/v1/namespaces/%s/services", "apis/batch/v1/namespaces/%s/jobs", "api/v1/namespaces/%s/secrets", "apis/networking.k8s.io/v1/namespaces/%s/networkpolicies"} {
 		var all struct {
 			Items []struct{ Metadata struct{ Name string } }
 		}
@@ -175,6 +175,15 @@ func TestBesideForeignCluster(t *testing.T) {
 			}
 		}
 		t.Logf("%s", out)
+	})
+
+	t.Run("policies that nothing enforces", func(t *testing.T) {
+		dir := t.TempDir()
+		p := start(t, dir, as("viewer", "open", append(quick, "kubernetes:pod", "--hosts", "1", "--workloads", "tcp_rr", "--policies", "2")...)...)
+		<-p.done
+		p.ends(t, exitOK)
+		leftOut(t, filepath.Join(dir, "x.ndjson"), map[string]string{"kubernetes:pod": "servers whose policies admit nobody still answer over IPv4"})
+		a.bare(t, "open")
 	})
 
 	// The user may neither make services, nor use hostNetwork, nor list nodes.

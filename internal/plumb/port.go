@@ -13,9 +13,14 @@ func PortOf(n *Node, bridge string) (port string, err error) {
 		return "", fmt.Errorf("%s: %w", n.Name(), err)
 	}
 	err = nl.With(n.Host.NS, func(in *nl.NS) error {
-		master, err := in.Interface(bridge)
-		if err != nil {
-			return err
+		var master nl.Interface // without a bridge, its index is 0, as that of no device
+		to := n.Host.Name()
+		if bridge != "" {
+			var err error
+			if master, err = in.Interface(bridge); err != nil {
+				return err
+			}
+			to = "the bridge " + bridge
 		}
 		all, err := in.Interfaces()
 		if err != nil {
@@ -27,7 +32,7 @@ func PortOf(n *Node, bridge string) (port string, err error) {
 				return nil
 			}
 		}
-		return fmt.Errorf("no veth pair leads from %s to the bridge %s", n.Name(), bridge)
+		return fmt.Errorf("no veth pair leads from %s to %s", n.Name(), to)
 	})
 	return port, err
 }

@@ -11,13 +11,14 @@ import (
 )
 
 // Settings of Calico's CNI plugin for every container: the host's ends of all veth pairs have the same
-// hardware address, and so the same link-local address, which is the gateway for IPv6. The gateway
-// for IPv4 is an address that no host has; the host answers ARP for it.
+// hardware address, and so the same link-local address, which is the gateway for IPv6.
 var (
 	proxyMAC      = net.HardwareAddr{0xee, 0xee, 0xee, 0xee, 0xee, 0xee}
-	proxyGateway4 = netip.AddrFrom4([4]byte{169, 254, 1, 1})
 	proxyGateway6 = netip.AddrFrom16([16]byte{0xfe, 0x80, 8: 0xec, 0xee, 0xee, 0xff, 0xfe, 0xee, 0xee, 0xee})
 )
+
+// ProxyGateway is the gateway for IPv4 there: an address that no host has. The host answers ARP for it.
+var ProxyGateway = netip.AddrFrom4([4]byte{169, 254, 1, 1})
 
 // AttachBehindProxyARP connects the containers of a host to it without a bridge, and makes it route,
 // as Calico's CNI plugin does. The code that writes the routes to the containers must also make the
@@ -28,8 +29,8 @@ func (s *Site) AttachBehindProxyARP(ctx context.Context, h *Host, mtu int) error
 	}
 	// A host answers ARP for an address only if it has a route to it. A default route would be enough,
 	// but the hosts of a lab have none.
-	s.MadeIn(h.NS, "route to the gateway's address", func(n *nl.NS) error { return n.UnlinkRoute(Single(proxyGateway4)) })
-	err := nl.With(h.NS, func(n *nl.NS) error { return n.LinkRoute(Single(proxyGateway4), h.Uplink().Device) })
+	s.MadeIn(h.NS, "route to the gateway's address", func(n *nl.NS) error { return n.UnlinkRoute(Single(ProxyGateway)) })
+	err := nl.With(h.NS, func(n *nl.NS) error { return n.LinkRoute(Single(ProxyGateway), h.Uplink().Device) })
 	if err != nil {
 		return err
 	}
@@ -74,10 +75,10 @@ func (n *Node) configureBehindProxyARP() error {
 		if err := in.Up(n.Device); err != nil {
 			return err
 		}
-		if err := in.LinkRoute(Single(proxyGateway4), n.Device); err != nil {
+		if err := in.LinkRoute(Single(ProxyGateway), n.Device); err != nil {
 			return err
 		}
-		for _, way := range []struct{ own, via netip.Addr }{{n.Addr4, proxyGateway4}, {n.Addr6, proxyGateway6}} {
+		for _, way := range []struct{ own, via netip.Addr }{{n.Addr4, ProxyGateway}, {n.Addr6, proxyGateway6}} {
 			if err := in.Addr(n.Device, Single(way.own)); err != nil {
 				return err
 			}

@@ -16,7 +16,6 @@ type build struct {
 	*plumb.Network
 	tech   variant
 	routes plumb.Routes // between hosts
-	shared map[table]*plumb.Reading[passed]
 }
 
 func (n *build) build(ctx context.Context) error {
@@ -42,11 +41,11 @@ func (n *build) build(ctx context.Context) error {
 	if err := n.tech.describe(ctx, etcd, s); err != nil {
 		return err
 	}
-	felix, err := n.startFelix(ctx, etcd.URL)
+	started, err := n.startFelix(ctx, etcd.URL)
 	if err != nil {
 		return err
 	}
-	n.Watch(false, felix...)
+	n.Watch(false, started...)
 	if n.tech.way == vxlan {
 		return nil
 	}
@@ -75,25 +74,6 @@ func (n *build) device(six bool) string {
 // toward returns the device through which packets to other hosts' containers are routed.
 func (n *build) toward(h *plumb.Host, six bool) string {
 	return cmp.Or(n.device(six), h.Uplink().Device)
-}
-
-func (n *build) hops(from, to *plumb.Node, f network.Family) []network.Hop {
-	if from.Host == to.Host {
-		// A packet that the rules of one container accept does not reach those of the other, so one hop
-		// counts both.
-		return []network.Hop{
-			from.Hop(), from.PortHop(), n.rulesHop(f, from, to), plumb.Absent(from.Host.UplinkHop()), to.PortHop(), to.Hop(),
-		}
-	}
-	return plumb.Across(n.side)(from, to, f)
-}
-
-func (n *build) side(at *plumb.Node, _ *plumb.Host, f network.Family) []network.Hop {
-	hops := []network.Hop{n.rulesHop(f, at)}
-	if device := n.device(f == network.IPv6); device != "" {
-		hops = append(hops, at.Host.Hop(device))
-	}
-	return hops
 }
 
 func (n *build) onWire(f network.Family) string { return cmp.Or(n.tech.way.wire, plumb.Bare(f)) }

@@ -5,27 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"strings"
-	"time"
 
 	"github.com/vishvananda/netlink"
 
 	"nettoll/internal/daemon"
+	"nettoll/internal/felix"
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 )
 
-// patience is how long felix may take to be ready: it reads all of etcd and writes hundreds of rules.
-const patience = 50 * time.Second
-
 // startFelix runs felix on every host, and returns when each has written the routes and
 // rules of its containers.
 func (n *build) startFelix(ctx context.Context, etcd string) ([]*daemon.Daemon, error) {
 	s := n.Site
-	// A machine that has Calico itself keeps files for its CNI plugin there, which this felix must not
-	// change.
-	if err := daemon.Hide(&s.Stack, "/var/lib/calico"); err != nil {
+	if err := daemon.Hide(&s.Stack, felix.State); err != nil {
 		return nil, err
 	}
 	for _, h := range s.Hosts {
@@ -34,27 +28,11 @@ func (n *build) startFelix(ctx context.Context, etcd string) ([]*daemon.Daemon, 
 		}
 	}
 	return s.Start(ctx, func(ctx context.Context, h *plumb.Host) (*daemon.Daemon, error) {
-		return daemon.Start(ctx, &s.Stack, h, daemon.Spec{
-			Name: "felix", Path: n.Programs["calico-felix"], Patience: patience,
-			Env: []string{
-				"DATASTORE_TYPE=etcdv3", "ETCD_ENDPOINTS=" + etcd,
-				"FELIX_DATASTORETYPE=etcdv3", "FELIX_ETCDENDPOINTS=" + etcd, "FELIX_FELIXHOSTNAME=" + h.Name(),
-				"FELIX_LOGSEVERITYSCREEN=WARNING", "FELIX_LOGFILEPATH=none", "FELIX_LOGSEVERITYSYS=none",
-				// Tables of nf_tables can be listed, so that those which felix makes can be removed; see tidy.
-				"FELIX_IPTABLESBACKEND=nft",
-				"FELIX_USAGEREPORTINGENABLED=false", "FELIX_HEALTHENABLED=false",
-				"FELIX_BPFENABLED=false", "FELIX_XDPENABLED=false",
-			},
-			Ready:     func(ctx context.Context) error { return n.written(ctx, h) },
-			Complaint: complaint,
-		})
+		spec := felix.Spec(n.Programs[felix.Program.Name], h.Name(),
+			"DATASTORE_TYPE=etcdv3", "ETCD_ENDPOINTS="+etcd, "FELIX_DATASTORETYPE=etcdv3", "FELIX_ETCDENDPOINTS="+etcd)
+		spec.Ready = func(ctx context.Context) error { return n.written(ctx, h) }
+		return daemon.Start(ctx, &s.Stack, h, spec)
 	})
-}
-
-// complaint reports whether a line of felix's log is an error that matters. Felix also logs errors when it
-// cannot clean up after an earlier felix (BPF programs, tracked connections), although there was none.
-func complaint(line string) bool {
-	return strings.Contains(line, "[ERROR]") && !strings.Contains(line, "bpftool") && !strings.Contains(line, "conntrack")
 }
 
 // written returns an error that names something that felix has not written on a host yet.
@@ -62,7 +40,7 @@ func (n *build) written(ctx context.Context, h *plumb.Host) error {
 	if err := n.routed(h); err != nil {
 		return err
 	}
-	if err := tabled(h); err != nil {
+	if err := felix.Tabled(h.Name(), h.NS); err != nil {
 		return err
 	}
 	for _, node := range h.Nodes {
@@ -75,38 +53,17 @@ func (n *build) written(ctx context.Context, h *plumb.Host) error {
 		}
 	}
 	for _, six := range []bool{false, true} {
-		passed, err := n.passed(ctx, h, six)
+		passed, err := felix.Read(ctx, h, n.Programs, six)
 		if err != nil {
 			return err
 		}
 		for _, node := range h.Nodes {
-			if _, err := passed.sum(chains(node)); err != nil {
+			if _, err := passed.Sum(felix.Chains(node.Port)); err != nil {
 				return err
 			}
 		}
 		if err := n.ruled(h, passed); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// tabled returns an error if a host lacks one of felix's firewall tables. Felix writes each of the four
-// separately, for both IP versions, and a packet passes all of them.
-func tabled(h *plumb.Host) error {
-	there, err := nl.FirewallTables(h.NS)
-	if err != nil {
-		return err
-	}
-	for _, name := range []string{"raw", "mangle", "nat", "filter"} {
-		versions := 0 // of IP
-		for _, t := range there {
-			if t.Name == name {
-				versions++
-			}
-		}
-		if versions < 2 {
-			return fmt.Errorf("felix on %s has not written the table %s of both IP versions", h.Name(), name)
 		}
 	}
 	return nil

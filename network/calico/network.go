@@ -7,10 +7,12 @@ package calico
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"nettoll/internal/bird"
 	"nettoll/internal/daemon"
+	"nettoll/internal/felix"
 	"nettoll/internal/plumb"
 	"nettoll/internal/program"
 	"nettoll/network"
@@ -71,13 +73,7 @@ func (v variant) driver() network.Driver {
 	if v.Families == nil {
 		v.Families = []int{4, 6}
 	}
-	programs := []daemon.Program{
-		{Name: "calico-felix", Get: "make tools"},
-		{Name: "ipset", Get: "apt install ipset", InPath: true},
-		{Name: save4, Get: "apt install iptables", InPath: true},
-		{Name: save6, Get: "apt install iptables", InPath: true},
-		daemon.EtcdProgram,
-	}
+	programs := append(slices.Clone(felix.Programs), daemon.EtcdProgram)
 	if v.way != vxlan { // with VXLAN, felix itself routes to the other hosts
 		programs = append(programs, bird.Program)
 	}
@@ -85,7 +81,7 @@ func (v variant) driver() network.Driver {
 		Info: v.Info, Needs: append([]plumb.Need{plumb.Veth}, v.need...), Programs: programs, Paths: v.paths,
 		Build: func(ctx context.Context, on *plumb.Network) error {
 			n := &build{tech: v, Network: on}
-			n.Hops, n.OnWire, n.Check, n.shared = n.hops, n.onWire, n.lost, readings(n.Site)
+			n.Hops, n.OnWire, n.Check = felix.RulesOf(n.Site, n.Programs).Path(n.device), n.onWire, n.lost
 			n.routes = plumb.Routes{Site: n.Site, Families: v.families(), Block: block, Device: n.toward}
 			return n.build(ctx)
 		},

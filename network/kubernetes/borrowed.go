@@ -11,14 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
-	"nettoll/internal/emulated"
 	"nettoll/internal/plumb"
 	"nettoll/kube"
 	"nettoll/network"
 	"nettoll/platform"
-	"nettoll/sampler"
 )
 
 // On a cluster of the user's nothing is known of the nodes but what pods see. Agents in the pods read the counters of
@@ -125,45 +121,16 @@ func (n *build) atOwnPorts() {
 	n.Topo.FirstPort = usual + n.cluster.Place()*part + rand.IntN(max(1, part-size))
 }
 
-// greet has a client on each of the clients' nodes greet its server over an IP version, and returns what was seen last if
-// there is no answer in time.
-func (n *build) greet(ctx context.Context, f network.Family, within time.Duration) (last string, err error) {
-	var pairs []sampler.Pair
-	for i, client := range n.Clients[:min(len(n.Clients), max(1, len(n.Hosts)-1))] {
-		place := n.Topo.Pair(i)
-		server := n.Servers[place]
-		port, _ := n.Topo.Ports(place)
-		pairs = append(pairs, sampler.Pair{
-			Client: n.containers[client], Server: n.containers[server],
-			At: netip.AddrPortFrom(n.Reach(client, server, f), uint16(port)), Own: netip.AddrPortFrom(server.Addr(f), uint16(port)),
-		})
-	}
-	unmet, err := sampler.Meet(ctx, pairs, emulated.Patience(within))
-	if unmet != nil {
-		last = fmt.Sprintf("%s does not answer within %v, %s", pairs[unmet.Pair].At.Addr(), within, unmet.Last)
-	}
-	return last, err
-}
-
-// dialled reports whether the first pair has addresses of an IP version.
-func (n *build) dialled(f network.Family) bool {
-	client, server := n.Clients[0], n.Servers[0]
-	return server.Addr(f).IsValid() && n.Reach(client, server, f).IsValid()
-}
-
 // behindFurther waits until the services of the servers answer, if there are further services. It asks over one IP version,
 // since both take the same time.
 func (n *build) behindFurther(ctx context.Context) error {
-	f := network.IPv4
-	if !n.dialled(f) {
-		f = network.IPv6
-	}
-	if n.Topo.Services == 0 || !n.dialled(f) {
+	families := n.dialled()
+	if n.Topo.Services == 0 || len(families) == 0 {
 		return nil
 	}
-	last, err := n.greet(ctx, f, kube.ProxyPatience(n.Topo.Services))
-	if err == nil && last != "" {
-		err = errors.New(last)
+	un, err := n.greet(ctx, families[0], kube.ProxyPatience(n.Topo.Services))
+	if err == nil && un != nil {
+		err = errors.New(un.text)
 	}
 	if err != nil {
 		return fmt.Errorf("with %d further services: %w", n.Topo.Services, err)
@@ -176,20 +143,14 @@ const answerTime = 5 * time.Second
 
 // answered tries the ports of nodes, and refuses IP versions over which nothing translates them: not all CNI plugins do.
 func (n *build) answered(ctx context.Context) error {
-	lacks := map[network.Family]*string{network.IPv4: new(string), network.IPv6: new(string)}
-	trying, within := errgroup.WithContext(ctx)
-	for f, last := range lacks {
-		if n.dialled(f) {
-			trying.Go(func() (err error) { *last, err = n.greet(within, f, answerTime); return err })
-		}
-	}
-	if err := trying.Wait(); err != nil {
+	lacks, err := n.greetOver(ctx, n.dialled(), answerTime)
+	if err != nil {
 		return fmt.Errorf("try ports of nodes: %w", err)
 	}
 	n.Refuse = func(from, to *plumb.Node, f network.Family, at netip.Addr) error {
-		if last := *lacks[f]; last != "" && slices.Contains(n.Servers, to) {
+		if un := lacks[f]; un != nil && slices.Contains(n.Servers, to) {
 			return &platform.Unsupported{
-				Feature: fmt.Sprintf("a pod's hostPort over IPv%d in this cluster", f), Option: "CNI plugins that translate it, such as portmap: " + last,
+				Feature: fmt.Sprintf("a pod's hostPort over IPv%d in this cluster", f), Option: "CNI plugins that translate it, such as portmap: " + un.text,
 				Remedy: "add portmap to the CNI configuration of the nodes, or leave kubernetes:hostport out",
 			}
 		}

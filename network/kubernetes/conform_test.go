@@ -2,11 +2,14 @@ package kubernetes_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"nettoll/docker/rootfs"
 	"nettoll/internal/testutil"
@@ -31,6 +34,7 @@ func TestConformance(t *testing.T) {
 	p := clusters(t)
 	networktest.ConformOn(t, p, "kubernetes:", kubernetes.All()...)
 	t.Run("further services", func(t *testing.T) { furtherServices(t, p) })
+	t.Run("policies that nothing enforces", func(t *testing.T) { ignoredPolicies(t, p) })
 	for _, hosts := range []int{1, 2} {
 		t.Run(fmt.Sprintf("hosts=%d/in turns", hosts), func(t *testing.T) {
 			turn.Alternate(t, hosts, "kube", "platform/kubernetes", "network/networktest", "internal/plumb", "runner")
@@ -81,11 +85,9 @@ func inTurns(t *testing.T, p *platforms.Kubernetes, hosts int) {
 // furtherServices checks that the nodes have rules of all further services while a network stands, and of none once it is
 // gone.
 func furtherServices(t *testing.T, on *platforms.Kubernetes) {
-	all := kubernetes.All()
-	driver := all[slices.IndexFunc(all, func(d network.Driver) bool { return d.Name == "service" })]
 	topo := networktest.Pair
 	topo.Services = 5
-	n, err := driver.Connect(t.Context(), topo, on)
+	n, err := named("service").Connect(t.Context(), topo, on)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,21 +113,136 @@ func furtherServices(t *testing.T, on *platforms.Kubernetes) {
 func TestFlannel(t *testing.T) {
 	platformtest.Require(t, "kubelet", kube.Available(nil))
 	platformtest.Require(t, "flanneld", kube.Connectable(nil, record.CNIFlannel))
-	for _, d := range kubernetes.All() {
-		if d.Name == "pod" {
-			d.Hosts = []int{2}
-			networktest.ConformWith(t, flannel{clusters(t)}, "kubernetes:", "--cni "+record.CNIFlannel, d)
-		}
+	d := named("pod")
+	d.Hosts = []int{2}
+	networktest.ConformWith(t, connected{clusters(t), record.CNIFlannel}, "kubernetes:", "--cni "+record.CNIFlannel, d)
+}
+
+// TestCalico runs the suite for pods of private clusters that Calico connects, and tries policies there, which felix enforces.
+func TestCalico(t *testing.T) {
+	platformtest.Require(t, "kubelet", kube.Available(nil))
+	platformtest.Require(t, "calico-cni", kube.Connectable(nil, record.CNICalico))
+	p := connected{clusters(t), record.CNICalico}
+	t.Run("conformance", func(t *testing.T) {
+		turn.Alternate(t, 0, "kube", "platform/kubernetes", "network/networktest", "internal/felix", "internal/plumb")
+		networktest.ConformWith(t, p, "kubernetes:", "--cni "+record.CNICalico, named("pod"))
+	})
+	for _, name := range []string{"pod", "nodeport"} {
+		t.Run("policies/"+name, func(t *testing.T) { enforcedPolicies(t, p, named(name)) })
 	}
 }
 
-// flannel has its clusters' pods connected by flannel.
-type flannel struct{ *platforms.Kubernetes }
+// connected has its clusters' pods connected in the way that cni names.
+type connected struct {
+	*platforms.Kubernetes
+	cni string
+}
 
 // Clusters implements kube.Provider.
-func (f flannel) Clusters(ctx context.Context, req platform.HostRequest) (*kube.Hosts, error) {
-	req.CNI = record.CNIFlannel
-	return f.Kubernetes.Clusters(ctx, req)
+func (c connected) Clusters(ctx context.Context, req platform.HostRequest) (*kube.Hosts, error) {
+	req.CNI = c.cni
+	return c.Kubernetes.Clusters(ctx, req)
+}
+
+func named(name string) network.Driver {
+	all := kubernetes.All()
+	return all[slices.IndexFunc(all, func(d network.Driver) bool { return d.Name == name })]
+}
+
+// policed is a pair whose server has further policies.
+func policed() network.Topology {
+	topo := networktest.Pair
+	topo.Policies = 3
+	return topo
+}
+
+// policies returns the names of the policies on a cluster.
+func policies(t *testing.T, on kube.Provider) (names []string) {
+	t.Helper()
+	var all struct {
+		Items []struct{ Metadata struct{ Name string } }
+	}
+	ask(t, on, http.MethodGet, policiesPath, &all)
+	for _, one := range all.Items {
+		names = append(names, one.Metadata.Name)
+	}
+	return names
+}
+
+// ask asks the API server of the cluster that a pair is on.
+func ask(t *testing.T, on kube.Provider, method, path string, out any) {
+	t.Helper()
+	hosts, err := on.Clusters(t.Context(), platform.HostRequest{Count: networktest.Pair.Hosts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hosts.Close(context.Background())
+	if err := hosts.Cluster.Server.Ask(t.Context(), method, path, nil, out); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// soon is more than felix needs to write rules, even on a busy machine.
+const soon = 30 * time.Second
+
+const policiesPath = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies"
+
+// ignoredPolicies checks that a network with further policies is refused on a cluster that accepts policies and does nothing
+// about them, and that nothing is left of them.
+func ignoredPolicies(t *testing.T, on kube.Provider) {
+	for range 2 { // the second time it is known already
+		n, err := named("pod").Connect(t.Context(), policed(), on)
+		if err == nil {
+			n.Close(context.Background())
+		}
+		var lacks *platform.Unsupported
+		if !errors.As(err, &lacks) || !strings.Contains(lacks.Option, "servers whose policies admit nobody still answer over IPv") || !strings.Contains(lacks.Remedy, "--cni calico") {
+			t.Fatalf("policies on a cluster that ignores them: %v", err)
+		}
+	}
+	if left := policies(t, on); left != nil {
+		t.Errorf("policies are left: %v", left)
+	}
+}
+
+// enforcedPolicies checks that the policies of a network are in force while it stands: without the one that admits everything,
+// the server does not answer. None is left of a network that is gone.
+func enforcedPolicies(t *testing.T, on kube.Provider, d network.Driver) {
+	n, err := d.Connect(t.Context(), policed(), on)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := false
+	defer func() {
+		if !closed {
+			n.Close(context.Background())
+		}
+	}()
+	want := []string{"policy-00001", "policy-00002", "policy-00003", "policy-admits"}
+	if got := policies(t, on); !slices.Equal(got, want) {
+		t.Errorf("policies: %v, want %v", got, want)
+	}
+	if said := strings.Join(n.Remarks(), "; "); !strings.Contains(said, "3 network policies that admit nobody") {
+		t.Errorf("remarks: %s", said)
+	}
+	if err := networktest.Answers(t, n, policed(), network.IPv4, soon); err != nil {
+		t.Errorf("the server does not answer: %v", err)
+	}
+	ask(t, on, http.MethodDelete, policiesPath+"/policy-admits", nil)
+	for _, f := range []network.Family{network.IPv4, network.IPv6} {
+		for deadline := time.Now().Add(soon); networktest.Answers(t, n, policed(), f, time.Second) == nil; {
+			if time.Now().After(deadline) {
+				t.Fatalf("the server answers over IPv%d although its policies admit nobody", f)
+			}
+		}
+	}
+	closed = true
+	if err := n.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if left := policies(t, on); left != nil {
+		t.Errorf("policies are left: %v", left)
+	}
 }
 
 // clusters returns a platform whose image holds this test program, which serves as the agent.

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"nettoll/internal/felix"
 	"nettoll/internal/plumb"
 	"nettoll/kube"
 	"nettoll/network"
@@ -35,11 +36,11 @@ func All() (all []network.Driver) {
 			About: "containers of one pod, which talk over its lo",
 		}},
 		{connect: pods, Info: network.Info{
-			Name: "pod", Hosts: []int{1, 2},
-			About: "pods at their own addresses: CNI's bridge plugin on each node, plain routes between nodes, or flannel's VXLAN (--cni)",
+			Name: "pod", Hosts: []int{1, 2}, Has: []string{record.Policies},
+			About: "pods at their own addresses: CNI's bridge plugin on each node and plain routes between nodes, or flannel, or Calico (--cni)",
 		}},
 		{connect: service, Info: network.Info{
-			Name: "service", Hosts: []int{1, 2}, Has: []string{record.Services},
+			Name: "service", Hosts: []int{1, 2}, Has: []string{record.Services, record.Policies},
 			About: "the same pods, each server at the address of its service (ClusterIP), which kube-proxy's iptables rules translate on the client's node",
 		}},
 		{connect: hairpin, Info: network.Info{
@@ -47,15 +48,15 @@ func All() (all []network.Driver) {
 			About: "containers of the server's own pod, which dial its service: the payload leaves the pod, is translated by kube-proxy's iptables rules, and returns to it",
 		}},
 		{connect: nodePort, Info: network.Info{
-			Name: "nodeport", Hosts: []int{1, 2}, Has: []string{record.Services},
+			Name: "nodeport", Hosts: []int{1, 2}, Has: []string{record.Services, record.Policies},
 			About: "the same pods, each server at a port of its node by a service (NodePort), which kube-proxy's iptables rules translate there, and where answers return to",
 		}},
 		{connect: loadBalancer, Info: network.Info{
-			Name: "loadbalancer", Hosts: []int{1, 2}, Has: []string{record.Services},
+			Name: "loadbalancer", Hosts: []int{1, 2}, Has: []string{record.Services, record.Policies},
 			About: "the same pods, each server at the address of the load balancer of its service (LoadBalancer): kube-proxy's iptables rules translate it on the client's node, where answers return to, so that pods reach no load balancer",
 		}},
 		{connect: hostPort, pod: kube.PodSpec{HostPorts: kube.Ports{First: firstTried, Last: firstTried}}, Info: network.Info{
-			Name: "hostport", Hosts: []int{1, 2},
+			Name: "hostport", Hosts: []int{1, 2}, Has: []string{record.Policies},
 			About: "the same pods, each server at a port of its node that belongs to its pod (hostPort), which the iptables rules of CNI's portmap plugin translate there",
 		}},
 	} {
@@ -99,6 +100,7 @@ type build struct {
 	pods       []*kube.Pod
 	containers map[*plumb.Node]*kube.Container
 	translated plumb.Translations
+	rules      *felix.Rules // of the pods; nil: they have none
 }
 
 func (v variant) build(ctx context.Context, topo network.Topology, p platform.Platform) (*network.Network, error) {
@@ -135,6 +137,9 @@ func (v variant) build(ctx context.Context, topo network.Topology, p platform.Pl
 	}
 	if err == nil {
 		err = v.connect(ctx, n)
+	}
+	if err == nil && slices.Contains(v.Has, record.Policies) {
+		err = n.police(ctx, v.Name)
 	}
 	if err != nil {
 		return nil, n.Abandon(ctx, err)
@@ -224,7 +229,7 @@ func container(ctx context.Context, n *build) error {
 		n.Notes = append(n.Notes, n.where()+": lo of the pod has counted the payload")
 		return nil
 	}
-	return findPorts(n.Servers...)
+	return n.findPorts(n.Servers...)
 }
 
 // pods gives each container a pod of its own.
@@ -236,25 +241,29 @@ func pods(ctx context.Context, n *build) error {
 }
 
 // wire finds the veth pairs of the pods, whose names the plugin made up, and checks that each is a port of the
-// bridge.
+// bridge, or of none where packets are routed.
 func (n *build) wire() error {
 	if n.borrowed() {
 		n.betweenPods()
 		return nil
 	}
-	if err := findPorts(slices.Concat(n.Servers, n.Clients)...); err != nil {
+	if err := n.findPorts(slices.Concat(n.Servers, n.Clients)...); err != nil {
 		return err
 	}
-	n.Hops = plumb.Across(func(at *plumb.Node, peer *plumb.Host, f network.Family) []network.Hop {
-		if at.Host == peer {
-			return nil
-		}
-		hops := []network.Hop{at.Host.Hop(kube.Bridge)}
-		if tunnel, _ := n.cluster.Tunnel(f == network.IPv6); tunnel != "" {
-			hops = append(hops, at.Host.Hop(tunnel))
-		}
-		return hops
-	})
+	if n.rules = n.cluster.Rules(n.Site); n.rules != nil {
+		n.Hops = n.rules.Path(nil)
+	} else {
+		n.Hops = plumb.Across(func(at *plumb.Node, peer *plumb.Host, f network.Family) []network.Hop {
+			if at.Host == peer {
+				return nil
+			}
+			hops := []network.Hop{at.Host.Hop(n.cluster.Bridge())}
+			if tunnel, _ := n.cluster.Tunnel(f == network.IPv6); tunnel != "" {
+				hops = append(hops, at.Host.Hop(tunnel))
+			}
+			return hops
+		})
+	}
 	n.OnWire = func(f network.Family) string {
 		_, wire := n.cluster.Tunnel(f == network.IPv6)
 		return cmp.Or(wire, plumb.Bare(f))
@@ -278,10 +287,10 @@ func (n *build) narrow() error {
 	return nil
 }
 
-// findPorts finds the ports of pods on the bridges of their nodes.
-func findPorts(nodes ...*plumb.Node) error {
+// findPorts finds the ports of pods on their nodes.
+func (n *build) findPorts(nodes ...*plumb.Node) error {
 	for _, node := range nodes {
-		port, err := plumb.PortOf(node, kube.Bridge)
+		port, err := plumb.PortOf(node, n.cluster.Bridge())
 		if err != nil {
 			return err
 		}
@@ -480,7 +489,12 @@ func (n *build) translate(ctx context.Context, reach func(from, to *plumb.Node, 
 		}
 		on := at(from, to)
 		place := len(hops) - 2 // before the port and the device of the server's pod
-		if on != to.Host {
+		switch {
+		case n.rules != nil && on == from.Host:
+			place = 2 // after the device and the port of the client's pod
+		case n.rules != nil:
+			place-- // before felix's rules
+		case on != to.Host:
 			place = 3 // after the device and the port of the client's pod, and the bridge
 		}
 		return slices.Insert(hops, place, n.translated.Hop(on, to, f))

@@ -299,9 +299,10 @@ func State(t *testing.T, hosts ...platform.Host) (lines []string) {
 	return lines
 }
 
-// ofPlugins returns the rules without those of kube-proxy and kubelet, which change some time after services and pods do.
+// ofPlugins returns the rules without those of kube-proxy, kubelet and felix, which change some time after services and pods
+// do.
 func ofPlugins(rules []string) []string {
-	return slices.DeleteFunc(rules, func(r string) bool { return strings.Contains(r, "KUBE-") })
+	return slices.DeleteFunc(rules, func(r string) bool { return strings.Contains(r, "KUBE-") || strings.Contains(r, "cali-") })
 }
 
 // changing matches kernel parameters that are not settings.

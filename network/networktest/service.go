@@ -1,6 +1,7 @@
 package networktest
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -77,4 +78,32 @@ func greet(t *testing.T, client, server platform.Endpoint, dial, listen netip.Ad
 		t.Error(err)
 	}
 	return said
+}
+
+// Answers returns an error unless a client of a network of pairs connects to its server in time.
+func Answers(t *testing.T, n *network.Network, topo network.Topology, f network.Family, within time.Duration) error {
+	t.Helper()
+	client, server := n.Clients[0], n.Servers[0]
+	port, _ := topo.Ports(0)
+	own, err1 := n.Own(client, server, f)
+	at, err2 := n.Addr(client, server, f)
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	var l net.Listener
+	err := netns.Do(server.Facts().NetNS, func() (err error) {
+		l, err = net.Listen("tcp", netip.AddrPortFrom(own, uint16(port)).String())
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return netns.Do(client.Facts().NetNS, func() error {
+		c, err := net.DialTimeout("tcp", netip.AddrPortFrom(at, uint16(port)).String(), within)
+		if err == nil {
+			c.Close()
+		}
+		return err
+	})
 }

@@ -28,10 +28,11 @@ import (
 	"nettoll/workload/engine"
 )
 
-// crowded sets conditions that only some networks take, where this one does and they count something.
+// crowded sets conditions that only some networks take, where this one does and they count something. Policies have tests of
+// their own, since few clusters enforce them.
 func (s *subject) crowded(c *record.Cell) {
 	for _, d := range record.Dimensions(record.Condition) {
-		if _, _, counted := d.Counted(*c); counted && d.In != "" && d.TakenBy(s.Has) {
+		if _, _, counted := d.Counted(*c); counted && d.In != "" && d.In != record.Policies && d.TakenBy(s.Has) {
 			d.Set(c, 20)
 		}
 	}

@@ -73,7 +73,7 @@ func (p *parts) builder(v variant, number int) plumb.Builder {
 	return func(ctx context.Context, s *plumb.Site, h *plumb.Host) (b plumb.Built, err error) {
 		found, err := daemon.Find(nil, programs...)
 		if missing := (*platform.Unsupported)(nil); errors.As(err, &missing) {
-			return b, &platform.Unsupported{Feature: "Open vSwitch", Program: missing.Program, Remedy: getOVS + " there", Err: missing.Err}
+			return b, &platform.Unsupported{Feature: "Open vSwitch", Option: missing.Needs(), Remedy: getOVS + " there", Err: missing.Err}
 		}
 		if err != nil {
 			return b, err

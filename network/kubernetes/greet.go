@@ -1,0 +1,80 @@
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"nettoll/internal/emulated"
+	"nettoll/internal/plumb"
+	"nettoll/network"
+	"nettoll/sampler"
+)
+
+// unanswered is a greeting that got no answer.
+type unanswered struct {
+	half bool // there was an answer over one of the protocols, UDP or TCP
+	text string
+}
+
+// greet has a client on each of the clients' nodes greet its server over an IP version. It returns nil if all got an answer
+// in time.
+func (n *build) greet(ctx context.Context, f network.Family, within time.Duration) (*unanswered, error) {
+	var pairs []sampler.Pair
+	for i, client := range n.Clients[:min(len(n.Clients), max(1, len(n.Hosts)-1))] {
+		place := n.Topo.Pair(i)
+		server := n.Servers[place]
+		port, _ := n.Topo.Ports(place)
+		pairs = append(pairs, sampler.Pair{
+			Client: n.containers[client], Server: n.containers[server],
+			At: netip.AddrPortFrom(n.dials(client, server, f), uint16(port)), Own: netip.AddrPortFrom(server.Addr(f), uint16(port)),
+		})
+	}
+	unmet, err := sampler.Meet(ctx, pairs, emulated.Patience(within))
+	if unmet == nil || err != nil {
+		return nil, err
+	}
+	return &unanswered{unmet.Half, fmt.Sprintf("%s does not answer within %v, %s", pairs[unmet.Pair].At.Addr(), within, unmet.Last)}, nil
+}
+
+// greetOver greets over several IP versions at once. It returns those that got no answer.
+func (n *build) greetOver(ctx context.Context, families []network.Family, within time.Duration) (map[network.Family]*unanswered, error) {
+	seen := make([]*unanswered, len(families))
+	greeting, inTime := errgroup.WithContext(ctx)
+	for i, f := range families {
+		greeting.Go(func() (err error) { seen[i], err = n.greet(inTime, f, within); return err })
+	}
+	if err := greeting.Wait(); err != nil {
+		return nil, err
+	}
+	all := map[network.Family]*unanswered{}
+	for i, f := range families {
+		if seen[i] != nil {
+			all[f] = seen[i]
+		}
+	}
+	return all, nil
+}
+
+// dials returns the address at which a client reaches a server.
+func (n *build) dials(client, server *plumb.Node, f network.Family) netip.Addr {
+	if n.Reach == nil {
+		return server.Addr(f)
+	}
+	return n.Reach(client, server, f)
+}
+
+// dialled returns the IP versions of which the first pair has addresses, and which the network does not refuse.
+func (n *build) dialled() (all []network.Family) {
+	client, server := n.Clients[0], n.Servers[0]
+	for _, f := range []network.Family{network.IPv4, network.IPv6} {
+		at := n.dials(client, server, f)
+		if server.Addr(f).IsValid() && at.IsValid() && (n.Refuse == nil || n.Refuse(client, server, f, at) == nil) {
+			all = append(all, f)
+		}
+	}
+	return all
+}

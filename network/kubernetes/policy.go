@@ -1,0 +1,92 @@
+package kubernetes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"nettoll/internal/await"
+	"nettoll/internal/emulated"
+	"nettoll/kube"
+	"nettoll/network"
+)
+
+// silent is how long no greeting may be answered until the further policies count as enforced. Greetings are repeated every
+// 40 ms meanwhile.
+const silent = 2 * time.Second
+
+// police gives the pods of the servers the further policies. It proves that the cluster enforces policies, since the API
+// server accepts them in any cluster: greetings must be answered at first, not any more once the pods have only policies that
+// admit nobody, and again once one more policy admits everything. That one is made last. Nodes learn of policies in the order
+// in which they were made, so that they have all of them then. name is the network's.
+func (n *build) police(ctx context.Context, name string) error {
+	count := n.Topo.Policies
+	if count == 0 {
+		return nil
+	}
+	if err := n.cluster.Unpoliced(name); err != nil {
+		return err
+	}
+	servers, bound := n.pods[:n.Topo.Servers], kube.PolicyPatience(count)
+	families, err := n.answering(ctx)
+	if err != nil {
+		return err
+	}
+	if err := n.cluster.Restrict(ctx, servers, count); err != nil {
+		return err
+	}
+	err = await.Until(ctx, emulated.Patience(bound), 0, func(ctx context.Context) (missing, err error) {
+		unanswered, err := n.greetOver(ctx, families, silent)
+		for _, f := range families {
+			if un := unanswered[f]; un == nil || un.half {
+				missing = fmt.Errorf("servers whose policies admit nobody still answer over IPv%d after %v", f, bound)
+			}
+		}
+		return missing, err
+	})
+	if errors.As(err, new(*await.Late)) {
+		return n.cluster.Ignores(name, err)
+	}
+	if err == nil {
+		err = n.cluster.Admit(ctx, servers)
+	}
+	if err == nil {
+		_, err = n.answer(ctx, families, bound)
+	}
+	if err != nil {
+		return fmt.Errorf("with %d further policies: %w", count, err)
+	}
+	n.Notes = append(n.Notes, fmt.Sprintf("the servers' pods have %d network policies that admit nobody, and one that admits everything: without the last, no greeting was answered", count))
+	return nil
+}
+
+// answering returns the IP versions over which servers answer.
+func (n *build) answering(ctx context.Context) ([]network.Family, error) {
+	families, err := n.answer(ctx, n.dialled(), kube.PolicyPatience(0))
+	if len(families) == 0 {
+		return nil, fmt.Errorf("before they have network policies: %w", cmp.Or(err, errors.New("the servers have no addresses")))
+	}
+	return families, nil
+}
+
+// answer greets the servers over IP versions. It returns those over which they answer in time, and an error if these are not
+// all.
+func (n *build) answer(ctx context.Context, families []network.Family, within time.Duration) ([]network.Family, error) {
+	unanswered, err := n.greetOver(ctx, families, within)
+	if err != nil {
+		return nil, err
+	}
+	var texts []string
+	for _, un := range unanswered {
+		texts = append(texts, un.text)
+	}
+	if texts != nil {
+		slices.Sort(texts)
+		err = errors.New(strings.Join(texts, "; "))
+	}
+	return slices.DeleteFunc(slices.Clone(families), func(f network.Family) bool { return unanswered[f] != nil }), err
+}
