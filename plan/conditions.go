@@ -38,7 +38,7 @@ func (s Suite) checkTaken(cells []record.Cell, known Known) error {
 		if len(set) == 0 || slices.ContainsFunc(set, func(c record.Cell) bool { return d.TakenBy(known.kindOf(c.Network).Has) }) {
 			continue
 		}
-		return s.fault(keyOf(d), "no network of this run has %s; add one, such as %s", d.In, strings.Join(known.taking(d), " or "))
+		return s.fault(keyOf(d), "no network of this run has %s; add one, such as %s", d.In, either(known.taking(d)))
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func (s Suite) checkConditions() error {
 				}
 			case string:
 				if !slices.Contains(d.Values, v) {
-					return s.fault(field, "%q is not possible; write %s", v, strings.Join(d.Values, " or "))
+					return s.fault(field, "%q is not possible; write %s", v, either(d.Values))
 				}
 			}
 		}

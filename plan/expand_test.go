@@ -251,7 +251,7 @@ func TestExpandErrors(t *testing.T) {
 		{"services of none", func(s *Suite) { s.Conditions = Conditions{"services": {0, 10}} }, `services: no network of this run has services; add one, such as serving or kube:service`, "--services"},
 		{"services", func(s *Suite) { s.Conditions = Conditions{"services": {5001}} }, `services: 5001 services are not possible; write a number from 0 to 5000`, "--services"},
 		{"pods of none", func(s *Suite) { s.Conditions = Conditions{"cni": {"flannel"}} }, `cni: no network of this run has pods; add one, such as kube:pod`, "--cni"},
-		{"cni", func(s *Suite) { s.Conditions = Conditions{"cni": {"weave"}} }, `cni: "weave" is not possible; write bridge or flannel or calico`, "--cni"},
+		{"cni", func(s *Suite) { s.Conditions = Conditions{"cni": {"weave"}} }, `cni: "weave" is not possible; write bridge, flannel or calico`, "--cni"},
 		{"combinations", func(s *Suite) {
 			var many []any
 			for i := range 101 {
