@@ -38,15 +38,7 @@ func (s Suite) checkTaken(cells []record.Cell, known Known) error {
 		if len(set) == 0 || slices.ContainsFunc(set, func(c record.Cell) bool { return d.TakenBy(known.kindOf(c.Network).Has) }) {
 			continue
 		}
-		var can []string
-		for _, p := range known.platforms() {
-			for _, n := range known.on(p) {
-				if d.TakenBy(n.Has) {
-					can = append(can, known.name(p, n.Name))
-				}
-			}
-		}
-		return s.fault(keyOf(d), "no network of this run has %s; add one of %s", d.In, strings.Join(can, ", "))
+		return s.fault(keyOf(d), "no network of this run has %s; add one, such as %s", d.In, either(known.taking(d)))
 	}
 	return nil
 }
@@ -108,7 +100,7 @@ func (s Suite) checkConditions() error {
 				}
 			case string:
 				if !slices.Contains(d.Values, v) {
-					return s.fault(field, "%q is not possible; write %s", v, strings.Join(d.Values, " or "))
+					return s.fault(field, "%q is not possible; write %s", v, either(d.Values))
 				}
 			}
 		}

@@ -144,6 +144,17 @@ func (k Known) usual(platform string) (all []Network) {
 	return all
 }
 
+// taking returns a network of each platform that takes a condition, one of the usual ones if any of these does.
+func (k Known) taking(d record.Dimension) (names []string) {
+	for _, p := range k.platforms() {
+		taker, ok := record.First(append(k.usual(p), k.on(p)...), func(n Network) bool { return d.TakenBy(n.Has) })
+		if ok {
+			names = append(names, k.name(p, taker.Name))
+		}
+	}
+	return names
+}
+
 // platforms returns the names of all platforms.
 func (k Known) platforms() (names []string) {
 	for _, p := range k.Platforms {

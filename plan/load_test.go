@@ -181,7 +181,7 @@ func TestLoadErrors(t *testing.T) {
 		{"huge", head + "servers: 99999999999999999999\n", `x.yaml:2:10: servers: must be a whole number, is the text "99999999999999999999"; write digits only`},
 		{"text for a condition", head + "mtu: [1500, \"9000\"]\n", `x.yaml:2:13: mtu[1]: must be a whole number, is the text "9000"; write digits only`},
 		{"unit of a condition", head + "mtu: 9K\n", `x.yaml:2:6: mtu: must be a whole number, is the text "9K"; write digits only`},
-		{"value of a condition", head + "cni: [bridge, weave]\n", `x.yaml:2:15: cni[1]: "weave" is not possible; write bridge or flannel or calico`},
+		{"value of a condition", head + "cni: [bridge, weave]\n", `x.yaml:2:15: cni[1]: "weave" is not possible; write bridge, flannel or calico`},
 		{"value of a switch", head + "normalize: [true, 1]\n", `x.yaml:2:19: normalize[1]: the number 1 is not a truth value; write true or false`},
 		{"negative seed", head + "seed: -1\n", `x.yaml:2:7: seed: must be a whole number from 0 to 2^64-1, is the number -1; write digits only`},
 		{"text for truth", head + "workloads: [{name: tcp_stream, zero_copy: yes}]\n", `x.yaml:2:43: workloads[0].zero_copy: the text "yes" is not a truth value; write true or false`},

@@ -281,9 +281,10 @@ func (f *farEdges) count(edge int, h network.Hop) (c network.Count, over time.Ti
 	return c, over, err
 }
 
-// add completes an edge with the counts of hops that agents on other machines read. The next turn begins at next, and is
-// over at end: until then, networks that have no turn beside the edge rest.
-func (f *farEdges) add(edge int, e *turnEdge, next, end time.Time, was, then *player, all []*player) {
+// add completes an edge with the counts of hops that agents on other machines read. The next turn begins at next. Networks
+// that have no turn beside the edge rest, and may be read until rested, early in that turn: if its payload crosses one of them
+// all the same, at most that part of it is counted to the turn before.
+func (f *farEdges) add(edge int, e *turnEdge, next, rested time.Time, was, then *player, all []*player) {
 	note := func(over, limit time.Time, err error) {
 		e.late = e.late || over.After(limit)
 		if err != nil {
@@ -306,7 +307,7 @@ func (f *farEdges) add(edge int, e *turnEdge, next, end time.Time, was, then *pl
 		if i, ok := p.proof.firstDevice(); ok && p.proof.hops[i].Asked != nil {
 			if c, over, err := f.count(edge, p.proof.hops[i]); err == nil { // an error will show up in its own turn
 				e.firsts[p] = c
-				note(over, end, nil)
+				note(over, rested, nil)
 			}
 		}
 	}

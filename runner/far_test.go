@@ -82,7 +82,7 @@ func TestTurnsByTheClockThatIsKnownBest(t *testing.T) {
 }
 
 // TestLateIsWhatWasReadLate has agents read the devices of two networks, of which one has its turn next, in time or late.
-// Counts of the other can be read until the turn is over. That nothing is left to read here is never late.
+// Counts of the other can be read until a while later. That nothing is left to read here is never late.
 func TestLateIsWhatWasReadLate(t *testing.T) {
 	reader := &agent.Client{}
 	of := func(device string) *player {
@@ -96,15 +96,15 @@ func TestLateIsWhatWasReadLate(t *testing.T) {
 	}
 	own, other := of("own"), of("other")
 	all := []*player{other, own}
-	const turn = time.Minute
+	const while = time.Minute
 	for what, c := range map[string]struct {
 		own, other time.Duration // after the beginning of the turn
 		late       bool
 	}{
-		"all in time":            {-time.Second, -time.Second, false},
-		"the other in the turn":  {-time.Second, turn / 2, false},
-		"the own in the turn":    {turn / 2, -time.Second, true},
-		"the other after a turn": {-time.Second, 2 * turn, true},
+		"all in time":           {-time.Second, -time.Second, false},
+		"the other in the turn": {-time.Second, while / 2, false},
+		"the own in the turn":   {while / 2, -time.Second, true},
+		"the other too late":    {-time.Second, 2 * while, true},
 	} {
 		a := &farAgent{known: map[string]int{}, edges: map[int]int{}}
 		for _, p := range []*player{own, other} {
@@ -117,7 +117,7 @@ func TestLateIsWhatWasReadLate(t *testing.T) {
 		a.took = []sampler.Reading{{found(c.own), found(c.other)}}
 		e, some := edgeBetween(t.Context(), nil, own, all)
 		f := &farEdges{agents: map[network.Agent]*farAgent{reader: a}}
-		f.add(0, &e, next, next.Add(turn), nil, own, all)
+		f.add(0, &e, next, next.Add(while), nil, own, all)
 		if some || e.late != c.late || e.err != nil || e.hops[own][0].Bytes != 1 || e.firsts[other].Bytes != 1 {
 			t.Errorf("%s: left to read here: %v; late: %v, want %v; %v, %v, %v", what, some, e.late, c.late, e.err, e.hops[own], e.firsts[other])
 		}

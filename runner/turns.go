@@ -238,7 +238,8 @@ func (r *Runner) play(ctx context.Context, players []*player, order []int, turn 
 	turnsOf := map[*player]int{}
 	for i := range read {
 		was, then := beside(counted, i)
-		far.add(i, &edges[i], next[i], next[i].Add(turn.Length()), was, then, here)
+		// In a quarter of a turn less crosses a network than turns are faulted for.
+		far.add(i, &edges[i], next[i], next[i].Add(turn.Length()/4), was, then, here)
 		if was != nil {
 			last := &was.readings[turnsOf[was]-1]
 			if last.after = edges[i]; was.far() {
@@ -288,7 +289,7 @@ type turnReading struct {
 type turnEdge struct {
 	hops   map[*player][]network.Count // of the networks of the previous and the next turn
 	firsts map[*player]network.Count   // of the first device of every other network
-	late   bool                        // the next turn had begun before everything was read
+	late   bool                        // something was read when it was too late: see edgeBetween and farEdges.add
 	err    error
 }
 

@@ -278,7 +278,7 @@ type nodeFlags struct {
 
 func (f *nodeFlags) add(fl *pflag.FlagSet) {
 	fl.IntVar(&f.nodes, "nodes", 0, "number of Docker engines of lab swarm (default 3), or of nodes of lab kubernetes (default 2)")
-	fl.StringVar(&f.cni, "cni", record.CNIBridge, "what connects the pods of lab kubernetes: "+strings.Join(cniNames(), " or "))
+	fl.StringVar(&f.cni, "cni", record.CNIBridge, "what connects the pods of lab kubernetes: "+strings.Join(cniNames(), ", "))
 }
 
 // cniNames are the networks that pods of private clusters can have.
@@ -296,7 +296,7 @@ func (f *nodeFlags) check(fl *pflag.FlagSet, name string, hasNodes bool) error {
 	case fl.Changed("cni") && name != labKubernetes:
 		return usagef("--cni: only lab kubernetes has pods")
 	case !slices.Contains(cniNames(), f.cni):
-		return usagef("--cni %q: %s are possible", f.cni, strings.Join(cniNames(), " and "))
+		return usagef("--cni %q: unknown%s; known are %s", f.cni, nearest(f.cni, cniNames()), strings.Join(cniNames(), ", "))
 	}
 	if !hasNodes {
 		if fl.Changed("nodes") {

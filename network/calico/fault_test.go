@@ -37,7 +37,7 @@ func TestMTUTooSmall(t *testing.T) {
 // a function that returns the current fault.
 func built(t *testing.T, name string) (second platform.Host, fault func() error) {
 	t.Helper()
-	n := networktest.Build(t, "calico-felix", named(t, name), networktest.Pair)
+	n := networktest.Build(t, named(t, name), networktest.Pair)
 	fault = func() error { return n.Broken(t.Context()) }
 	if err := fault(); err != nil {
 		t.Error(err)

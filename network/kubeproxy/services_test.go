@@ -22,7 +22,7 @@ func TestLastService(t *testing.T) {
 		t.Run(tech.Name, func(t *testing.T) {
 			topo := networktest.Pair
 			topo.Services = 5
-			networktest.LastService(t, networktest.Build(t, "kube-proxy", tech, topo), topo)
+			networktest.LastService(t, networktest.Build(t, tech, topo), topo)
 		})
 	}
 }
@@ -30,7 +30,7 @@ func TestLastService(t *testing.T) {
 // TestControlPlaneStops checks that etcd and the API server use no CPU time while payload is measured, that
 // the network notices when kube-proxy ends, and that it can still be taken down.
 func TestControlPlaneStops(t *testing.T) {
-	n := networktest.Build(t, "kube-proxy", kubeproxy.All(nil)[0], networktest.Pair)
+	n := networktest.Build(t, kubeproxy.All(nil)[0], networktest.Pair)
 	if err := n.Broken(t.Context()); err != nil {
 		t.Error(err)
 	}

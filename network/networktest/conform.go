@@ -81,12 +81,6 @@ type suite struct {
 // add adds a network to the suite, or skips it if it cannot be built here.
 func (s *suite) add(t *testing.T, on *subject) {
 	err := on.Probe(t.Context(), on.platform)
-	skip := func(t *testing.T) {
-		if !errors.Is(err, fs.ErrPermission) { // an ordinary user may lack it anywhere
-			mustBeMissing(t, err)
-		}
-		t.Skip(err)
-	}
 	switch {
 	case err == nil:
 		if on.engines && !on.own() {
@@ -102,9 +96,9 @@ func (s *suite) add(t *testing.T, on *subject) {
 		on.place = len(s.subjects)
 		s.subjects = append(s.subjects, on)
 	case s.alone:
-		skip(t)
+		skipLacking(t, err)
 	default:
-		t.Run(on.Name, skip)
+		t.Run(on.Name, func(t *testing.T) { skipLacking(t, err) })
 	}
 }
 
@@ -212,10 +206,14 @@ func (s *subject) families() []network.Family {
 	return all
 }
 
-// mustBeMissing fails the test when a network claims to be unsupported although the kernel was
-// built with all the options that it names.
-func mustBeMissing(t *testing.T, err error) {
+// skipLacking skips the test of a network that lacks something here. The test fails instead if the network claims to be
+// unsupported although the kernel was built with all the options that it names, or if a program is missing that is required
+// (see platformtest.Require).
+func skipLacking(t *testing.T, err error) {
 	t.Helper()
+	if errors.Is(err, fs.ErrPermission) { // an ordinary user may lack it anywhere
+		t.Skip(err)
+	}
 	var missing *platform.Unsupported
 	if !errors.Is(err, platform.ErrUnsupported) || !errors.As(err, &missing) {
 		t.Fatal(err)
@@ -232,7 +230,7 @@ func mustBeMissing(t *testing.T, err error) {
 	}
 	for _, o := range options {
 		if !platformtest.KernelHas(t, o) {
-			return
+			t.Skip(err)
 		}
 	}
 	t.Fatalf("unexpected skip: the kernel has %s: %v", missing.Option, err)

@@ -24,7 +24,6 @@ import (
 	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/platform/lab"
-	"nettoll/platform/platformtest"
 )
 
 // comesAndGoes builds networks on hosts that are kept, checks addresses and paths, takes the
@@ -245,11 +244,13 @@ func (stay) Transient() bool { return false }
 // Pair is one client and one server, on two hosts.
 var Pair = network.Topology{Hosts: 2, Servers: 1, Clients: 1}
 
-// Build builds a network in the lab that is closed at the end of the test. If it cannot be built here
-// because program is missing, the test is skipped, or fails (see platformtest.Require).
-func Build(t *testing.T, program string, tech network.Driver, topo network.Topology) *network.Network {
+// Build builds a network in the lab that is closed at the end of the test. If something is missing here for it, the test is
+// skipped, or fails if it must not be.
+func Build(t *testing.T, tech network.Driver, topo network.Topology) *network.Network {
 	t.Helper()
-	platformtest.Require(t, program, tech.Probe(t.Context(), lab.New()))
+	if err := tech.Probe(t.Context(), lab.New()); err != nil {
+		skipLacking(t, err)
+	}
 	n, err := tech.Connect(t.Context(), topo, lab.New())
 	if err != nil {
 		t.Fatal(err)

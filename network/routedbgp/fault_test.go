@@ -12,7 +12,7 @@ import (
 
 // TestLostRoutes has one host lose the route to the other, while BIRD keeps running.
 func TestLostRoutes(t *testing.T) {
-	n := networktest.Build(t, "bird", routedbgp.New(nil), networktest.Pair)
+	n := networktest.Build(t, routedbgp.New(nil), networktest.Pair)
 	fault := func(want string) {
 		t.Helper()
 		err := n.Broken(t.Context())

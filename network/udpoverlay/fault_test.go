@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { testutil.Main(m) }
 // connect builds a network of two hosts.
 func connect(t *testing.T, tech network.Driver) *network.Network {
 	t.Helper()
-	return networktest.Build(t, "kernel", tech, networktest.Pair)
+	return networktest.Build(t, tech, networktest.Pair)
 }
 
 func fault(t *testing.T, n *network.Network) string {

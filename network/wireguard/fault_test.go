@@ -20,7 +20,7 @@ func TestSmallMTU(t *testing.T) {
 
 // TestProgramThatEnds checks that the network notices, and can still be taken down.
 func TestProgramThatEnds(t *testing.T) {
-	n := networktest.Build(t, "wireguard-go", wireguard.NewUserspace(nil), networktest.Pair)
+	n := networktest.Build(t, wireguard.NewUserspace(nil), networktest.Pair)
 	fault := n.Broken
 	if err := fault(t.Context()); err != nil {
 		t.Error(err)

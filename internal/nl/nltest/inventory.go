@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -56,7 +57,11 @@ func device(d nl.Device) string {
 	if d.Master != "" {
 		s += " on " + d.Master
 	}
-	return strings.Join(append([]string{s}, d.Addrs...), " ")
+	// The kernel lists them in the order in which they were added, and programs such as kube-proxy add them in any.
+	addrs := slices.SortedFunc(slices.Values(d.Addrs), func(a, b string) int {
+		return netip.MustParsePrefix(a).Addr().Compare(netip.MustParsePrefix(b).Addr())
+	})
+	return strings.Join(append([]string{s}, addrs...), " ")
 }
 
 // routes returns the routes of the main table, except those to multicast and link-local addresses.
