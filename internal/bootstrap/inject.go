@@ -56,13 +56,31 @@ func Inject(ctx context.Context, proc platform.Process, mark string, find func(k
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
-	killErr := proc.Kill()
+	killErr := end(proc)
 	if errors.Is(err, errSilent) { // the process itself knows why
 		if waitErr := proc.Wait(); waitErr != nil {
 			err = waitErr
 		}
 	}
 	return nil, errors.Join(err, killErr)
+}
+
+// tidyTime is how long a shell has to remove what it made, once its input has ended.
+const tidyTime = time.Second
+
+// end ends the input of a shell, with which it removes what it made. A shell that does not end by that is killed.
+func end(proc platform.Process) error {
+	proc.Stdin().Close()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		proc.Wait()
+	}()
+	select {
+	case <-ended:
+	case <-time.After(emulated.Patience(tidyTime)):
+	}
+	return proc.Kill()
 }
 
 // errSilent is the error of a process that ends without having said what went wrong.
