@@ -79,7 +79,7 @@ func versus(ctx context.Context, cpus [2]int, rivals []rival) error {
 func (v rival) measure(ctx context.Context, tool workload.Tool, job workload.Job, metric string) (float64, error) {
 	job.Workload, job.Options = v.load, v.options
 	if v.load == record.TCPStream {
-		job.Warmup = time.Second // that of iperf3, which takes whole seconds only; streams under BBR get faster for that long
+		job.Warmup = time.Second // that of iperf3, which takes whole seconds only
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
