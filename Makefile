@@ -73,10 +73,10 @@ bench: ## ratios to other tools, measured side by side in one run; PART= selects
 	.ci/needs iproute2 iperf3 qperf sockperf netperf
 	go run ./bench $(PART)
 
-# Three and a half hours: docs/measured/README.md lists how long each part takes, and how to run fewer.
+# Five hours: docs/measured/README.md lists how long each part takes, and how to run fewer.
 .PHONY: judge
 judge: ## check nettoll on networks whose true difference is known; the run files are kept in .cache/judge
-	go run ./bench equivalence alone rates slower twins busy keep=.cache/judge
+	go run ./bench equivalence alone alone-full rates slower twins busy keep=.cache/judge
 
 .PHONY: update
 update: ## rewrite golden files, the schema, the network pages and the picture in the README
