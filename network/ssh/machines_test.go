@@ -238,7 +238,24 @@ func TestFirewall(t *testing.T) {
 	sshtest.Start(t, platform.Underlay{}, sshtest.Machine{
 		Setup: "nft add table ip t; nft 'add chain ip t in { type filter hook input priority 0; }'; nft add rule ip t in udp dport 4789 drop",
 	}, sshtest.Machine{})
-	n, err := driver(t, "vxlan").Connect(t.Context(), network.Topology{Hosts: 2, Servers: 1, Clients: 1}, onMachines(t))
+	topo := network.Topology{Hosts: 2, Servers: 1, Clients: 1}
+	n, err := driver(t, "vxlan").Connect(t.Context(), topo, onMachines(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	greet(t, n, topo)
+	if err := n.Broken(t.Context()); err == nil || err.Error() != "nothing arrives on h1 by vxlan0: let UDP port 4789 through between the machines, as by their firewalls" {
+		t.Errorf("error %v", err)
+	}
+	if err := n.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// greet sends a datagram from the client to the first port of the server. Nobody answers.
+func greet(t *testing.T, n *network.Network, topo network.Topology) {
+	t.Helper()
+	at, err := n.Addr(n.Clients[0], n.Servers[0], network.IPv4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,19 +263,9 @@ func TestFirewall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at, err := n.Addr(n.Clients[0], n.Servers[0], network.IPv4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	greet := sampler.Greet{To: netip.AddrPortFrom(at, 20001), Cookie: make([]byte, 16), Within: time.Second}
-	_ = c.Call(t.Context(), sampler.MethodGreet, greet, nil) // nobody answers
+	first, _ := topo.Ports(0)
+	_ = c.Call(t.Context(), sampler.MethodGreet, sampler.Greet{To: netip.AddrPortFrom(at, uint16(first)), Cookie: make([]byte, 16), Within: time.Second}, nil)
 	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := n.Broken(t.Context()); err == nil || err.Error() != "nothing arrives on h1 by vxlan0: let UDP port 4789 through between the machines, as by their firewalls" {
-		t.Errorf("error %v", err)
-	}
-	if err := n.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
@@ -297,16 +304,6 @@ func TestCountersAtAGivenTime(t *testing.T) {
 		return all
 	}
 	before := read()
-	c, err := agent.Start(t.Context(), n.Clients[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	at, err := n.Addr(n.Clients[0], n.Servers[0], network.IPv4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, _ := topo.Ports(0)
-	greet := sampler.Greet{To: netip.AddrPortFrom(at, uint16(first)), Cookie: make([]byte, 16), Within: time.Second}
 	after := before
 	all := func() bool { // have counted something
 		for i := range hops {
@@ -317,10 +314,7 @@ func TestCountersAtAGivenTime(t *testing.T) {
 		return true
 	}
 	for began := time.Now(); !all() && time.Since(began) < time.Minute; after = read() {
-		_ = c.Call(t.Context(), sampler.MethodGreet, greet, nil) // nobody answers
-	}
-	if err := c.Close(); err != nil {
-		t.Error(err)
+		greet(t, n, topo)
 	}
 	rules := 0
 	for i, h := range hops {

@@ -29,6 +29,21 @@ import (
 // own sends the test program as the agent.
 var own = &bootstrap.Agents{File: func(string) (string, error) { return "/proc/self/exe", nil }}
 
+// found returns two machines, which must have their uplinks in the LAN.
+func found(t *testing.T, s *SSH, lan *sshtest.LAN) platform.Hosts {
+	t.Helper()
+	h, err := s.Hosts(t.Context(), platform.HostRequest{Count: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, host := range h.All() {
+		if got, want := host.Uplink(), lan.Hosts[i].Uplink(); got != want {
+			t.Errorf("uplink %+v, want %+v", got, want)
+		}
+	}
+	return h
+}
+
 // machines returns the platform of a LAN's machines, which is closed with the test.
 func machines(t *testing.T, n int, o Options) *SSH {
 	t.Helper()
@@ -53,14 +68,8 @@ func TestMachines(t *testing.T) {
 	if err := s.Probe(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	h, err := s.Hosts(t.Context(), platform.HostRequest{Count: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := found(t, s, lan)
 	for i, host := range h.All() {
-		if got, want := host.Uplink(), lan.Hosts[i].Uplink(); got != want {
-			t.Errorf("uplink %+v, want %+v", got, want)
-		}
 		c, err := agent.Start(t.Context(), host)
 		if err != nil {
 			t.Fatal(err)
@@ -275,15 +284,7 @@ func TestAddressesInCommon(t *testing.T) {
 		})
 	}
 	s := machines(t, 2, Options{})
-	h, err := s.Hosts(t.Context(), platform.HostRequest{Count: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, host := range h.All() {
-		if got, want := host.Uplink(), lan.Hosts[i].Uplink(); got != want {
-			t.Errorf("uplink %+v, want %+v", got, want)
-		}
-	}
+	h := found(t, s, lan)
 	if err := h.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
