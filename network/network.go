@@ -25,12 +25,15 @@ type Info struct {
 	// Overflow reports whether there is room for more neighbours, on bridges of their own.
 	Endpoints int
 	Overflow  bool
-	Single    bool          // two of its kind cannot stand at once on hosts that they share
-	Has       []string      // what conditions need that not all networks take, such as record.Services
-	MTU       int           // the largest MTU of an underlay that it can use, in bytes; 0 means any
-	Startup   time.Duration // how long its daemons take to start and to stop
-	Like      string        // the lab's network that models this network of another platform, where the names differ
-	Around    platform.Surroundings
+	Single    bool // two of its kind cannot stand at once on hosts that they share
+	// Apart says that its daemons keep CPUs busy even if nothing is sent. All that stood at the same time would be slower,
+	// also the baseline, so it stands alone.
+	Apart   bool
+	Has     []string      // what conditions need that not all networks take, such as record.Services
+	MTU     int           // the largest MTU of an underlay that it can use, in bytes; 0 means any
+	Startup time.Duration // how long its daemons take to start and to stop
+	Like    string        // the lab's network that models this network of another platform, where the names differ
+	Around  platform.Surroundings
 }
 
 // Driver builds one kind of network.

@@ -51,6 +51,8 @@ type Network struct {
 	Overflow bool
 	// Single says that two of its kind cannot stand at once on hosts that they share, as twins would.
 	Single bool
+	// Apart says that it keeps CPUs busy even if nothing is sent, so that nothing else can be measured while it stands.
+	Apart bool
 	// Has is what it has of that which conditions need, such as record.Services.
 	Has []string
 	// Startup is the extra time that building and removing the network take, beyond VisitOverhead: that of its

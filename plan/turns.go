@@ -137,6 +137,8 @@ const (
 type Able struct {
 	// Together is how many networks may stand at once in addition to their baseline; 0 is as many as there is room for.
 	Together int
+	// Apart has the networks that stand alone for their own sake.
+	Apart map[string]bool
 	// Bounded reports whether a network is one of those of which only Room can stand at once. If Room is 1, each of
 	// them stands alone.
 	Bounded func(network string) bool
@@ -149,6 +151,7 @@ type Room struct {
 	AtOnce int  // networks
 	Crowd  int  // containers of all of them together, unless one alone has more
 	Single bool // two of its kind, as twins are, cannot
+	Apart  bool // it stands alone
 }
 
 // like returns how many networks like that of a cell can stand at once.
@@ -165,9 +168,14 @@ func (r Room) like(c record.Cell) int {
 // AbleTo works out which of a run's networks can stand at once. The result is the same in every round, so that a network
 // is always measured in the same way.
 func AbleTo(cells []record.Cell, set record.Settings, room func(network string) Room, turns func(tool, workload string) bool) Able {
-	bounded, among, least := map[string]bool{}, 0, 0
+	bounded, apart, among, least := map[string]bool{}, map[string]bool{}, 0, 0
 	for _, v := range group(cells) {
-		n := room(v.Network).like(v.Cell)
+		r := room(v.Network)
+		if r.Apart {
+			apart[v.Network] = true
+			continue
+		}
+		n := r.like(v.Cell)
 		if v.Services > mostServices || v.Policies > mostPolicies {
 			n = min(n, 1) // addresses, or the time that programs take to enforce policies, are enough for one such network only
 		}
@@ -181,6 +189,7 @@ func AbleTo(cells []record.Cell, set record.Settings, room func(network string) 
 	fit := among <= least
 	return Able{
 		Together: set.Together,
+		Apart:    apart,
 		Bounded:  func(network string) bool { return !fit && bounded[network] },
 		Room:     least,
 		Turns:    turns,
@@ -196,13 +205,16 @@ func (a Able) rank(network string) int {
 }
 
 // alone reports whether a network can stand at once with no other.
-func (a Able) alone(network string) bool { return a.Room == 1 && a.Bounded(network) }
+func (a Able) alone(network string) bool {
+	return a.Apart[network] || a.Room == 1 && a.Bounded(network)
+}
 
 // able calls AbleTo with what is known of platforms, networks and tools.
 func (k Known) able(cells []record.Cell, set record.Settings) Able {
 	room := func(network string) Room {
 		p := k.platformOf(network)
-		return Room{p.AtOnce, p.Crowd, k.kindOf(network).Single}
+		kind := k.kindOf(network)
+		return Room{p.AtOnce, p.Crowd, kind.Single, kind.Apart}
 	}
 	return AbleTo(cells, set, room, func(tool, workload string) bool {
 		t, _ := k.tool(tool)

@@ -252,6 +252,34 @@ func TestGroupsOfEngines(t *testing.T) {
 	}
 }
 
+// TestNetworksThatStandApart has one network stand alone for its own sake, whether others have room or not. All others
+// stand as they would without it.
+func TestNetworksThatStandApart(t *testing.T) {
+	set := record.Settings{Turns: true, Congestion: "cubic"}
+	k := Known{
+		Networks: []Network{{Name: "host"}, {Name: "bridge"}, {Name: "polled", Apart: true}, {Name: "docker:native"}, {Name: "docker:bridge"}},
+		Tools:    []Tool{{Name: "engine", Drives: []Drive{{Workload: record.TCPRR, Turns: true}}}},
+	}
+	var cells []record.Cell
+	for _, n := range k.Networks {
+		cells = append(cells, cellOf(n.Name, record.TCPRR))
+	}
+	for most, want := range map[int][]string{
+		0: {"turns bridge/tcp_rr docker:bridge/tcp_rr docker:native/tcp_rr host/tcp_rr", "whole polled/tcp_rr"},
+		1: {"turns bridge/tcp_rr host/tcp_rr", "whole docker:bridge/tcp_rr", "whole docker:native/tcp_rr", "whole polled/tcp_rr"},
+	} {
+		k.Platforms = []Platform{{Name: "lab"}, {Name: "docker", AtOnce: most}}
+		got := told(Groups(Visits(cells, 1, 1), set, k.able(cells, set), nil))
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%d at once: %q\nwant %q", most, got, want)
+		}
+		if f := Estimate(cells, set, k); f.Single != len(want)-1 {
+			t.Errorf("%d at once: %d networks cannot stand beside others, want %d", most, f.Single, len(want)-1)
+		}
+	}
+}
+
 // TestCrowd has networks stand alone where the containers of two of them are too many.
 func TestCrowd(t *testing.T) {
 	k := Known{

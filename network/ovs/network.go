@@ -113,8 +113,8 @@ func variants(paths program.Paths) []variant {
 			datapath: userspace, ports: internal,
 		},
 		{
-			Info:     network.Info{Name: "ovs-userspace-afxdp", About: "an Open vSwitch bridge in the user-space datapath with AF_XDP ports on veth devices whose offloads are off, one host"},
-			datapath: userspace, ports: afxdp,
+			Info:     network.Info{Name: "ovs-userspace-afxdp", About: "an Open vSwitch bridge in the user-space datapath with AF_XDP ports on veth devices whose offloads are off, one host", Apart: true},
+			datapath: userspace, ports: afxdp, // they are polled without a pause, by a thread of ovs-vswitchd
 		},
 		{
 			Info: network.Info{Name: "ovs-userspace-vxlan", About: "Open vSwitch in the user-space datapath on each host, with the uplink as a port, " +
