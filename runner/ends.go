@@ -144,9 +144,10 @@ func peerOf(e end) any { return e.peer }
 // Weave's.
 const normalMTU = 1376
 
-// condition puts the endpoints into the state that the cell requires, once per network.
+// condition puts the endpoints into the state that the cell requires, once per network. If any network of the run takes
+// turns, all keep the windows of connections that rest, so that they are set up alike.
 func (s *session) condition(ctx context.Context, c record.Cell, links []link) error {
-	want := sampler.Condition{NoOffloads: c.Offload == record.OffloadOff, KeepWindow: s.rests && !s.borrowed()}
+	want := sampler.Condition{NoOffloads: c.Offload == record.OffloadOff, KeepWindow: s.r.rests && !s.borrowed()}
 	if c.Normalize {
 		want.MaxMTU = normalMTU
 	}

@@ -57,6 +57,7 @@ type Runner struct {
 	usable  map[string]error         // what the probes of platforms returned, by platform name
 	probing sync.Mutex               // held by networks that are built or readied concurrently
 	can     plan.Able                // which networks can stand together, and take turns
+	rests   bool                     // connections of some networks rest during the turns of others
 }
 
 // Watch follows a run.
@@ -99,6 +100,7 @@ func (r *Runner) prepare(ctx context.Context) (err error) {
 		t := r.Tools[tool]
 		return t.Stand != nil && slices.ContainsFunc(t.Drives, func(d workload.Drive) bool { return d.Workload == work && d.Turns })
 	})
+	r.rests = r.resting()
 	for _, t := range r.Before {
 		r.note(t)
 	}
@@ -222,6 +224,12 @@ func (r *Runner) settle(round int) {
 // settled reports whether no cell needs more trials.
 func (r *Runner) settled() bool {
 	return !slices.ContainsFunc(r.Cells, func(c record.Cell) bool { return r.out[c.Key()] == 0 && !r.known[c.Key()] })
+}
+
+// resting reports whether connections of any network rest during the turns of others.
+func (r *Runner) resting() bool {
+	all := plan.Groups(plan.Visits(r.Cells, 1, r.Settings.Seed), r.Settings, r.can, nil)
+	return slices.ContainsFunc(all, func(g plan.Group) bool { return len(g.Contests) > 0 })
 }
 
 // round visits every network once, and baselines once in each part, and returns the number of trials it ran.

@@ -55,6 +55,27 @@ func takeTurns(t *testing.T, p platform.Platform, tool workload.Tool, hosts int,
 	return runnertest.Run(t, r)
 }
 
+// TestNetworkApart measures a network that stands alone in the same run as two that take turns: it has a whole trial,
+// and is set up like them.
+func TestNetworkApart(t *testing.T) {
+	polled := kernel.Bridge()
+	polled.Apart = true
+	for _, tr := range inTurns(t, lab.New(), engine.New(), polled, record.TCPRR) {
+		if tr.Status != record.OK {
+			t.Errorf("%s: %s, %s", tr.Cell.Network, tr.Status, tr.Reason)
+			continue
+		}
+		if apart := tr.Cell.Network == "bridge"; (len(tr.Slices) == 0) != apart {
+			t.Errorf("%s has %d slices", tr.Cell.Network, len(tr.Slices))
+		}
+		for _, e := range tr.Endpoints {
+			if got := e.Sysctls["net.ipv4.tcp_slow_start_after_idle"]; got != "0" {
+				t.Errorf("%s: %s begins anew after a rest: %q", tr.Cell.Network, e.Name, got)
+			}
+		}
+	}
+}
+
 func TestNetworksTakeTurns(t *testing.T) {
 	type interval struct {
 		network  string

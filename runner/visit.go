@@ -111,7 +111,7 @@ func each(visits []plan.Visit, do func(i int, v plan.Visit)) {
 func (r *Runner) buildAll(ctx context.Context, g plan.Group) []*session {
 	all := make([]*session, len(g.Visits))
 	each(g.Visits, func(i int, v plan.Visit) {
-		s := &session{r: r, agents: agents{}, rests: len(g.Contests) > 0, began: time.Now()}
+		s := &session{r: r, agents: agents{}, began: time.Now()}
 		if all[i] = s; ctx.Err() == nil {
 			if s.network, s.topo, s.broke = r.build(ctx, v); s.broke == nil {
 				s.unheard = s.wake(ctx, v)
@@ -248,7 +248,6 @@ type session struct {
 	network *network.Network
 	topo    network.Topology
 	agents  agents
-	rests   bool // connections rest during the turns of other networks
 
 	began       time.Time               // when building it began
 	took        time.Duration           // building and settling it; 0 once a trial includes that
