@@ -26,8 +26,8 @@ type Info struct {
 	Endpoints int
 	Overflow  bool
 	Single    bool // two of its kind cannot stand at once on hosts that they share
-	// Apart says that its daemons keep CPUs busy even if nothing is sent. All that stood at the same time would be slower,
-	// also the baseline, so it stands alone.
+	// Apart says that its daemons keep CPUs busy, or wake them hundreds of times a second, even if nothing is sent. All
+	// that stood at the same time would have other figures, also the baseline, so it stands alone.
 	Apart   bool
 	Has     []string      // what conditions need that not all networks take, such as record.Services
 	MTU     int           // the largest MTU of an underlay that it can use, in bytes; 0 means any

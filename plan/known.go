@@ -51,7 +51,7 @@ type Network struct {
 	Overflow bool
 	// Single says that two of its kind cannot stand at once on hosts that they share, as twins would.
 	Single bool
-	// Apart says that it keeps CPUs busy even if nothing is sent, so that nothing else can be measured while it stands.
+	// Apart says that it disturbs whatever is measured while it stands, even if nothing is sent over it.
 	Apart bool
 	// Has is what it has of that which conditions need, such as record.Services.
 	Has []string
