@@ -126,6 +126,9 @@ type Network struct {
 	Fragments uint64
 	// Remarks returns notes on how the network was built, and on how it went.
 	Remarks func() []string
+	// Found describes the hops with May that the payload of a trial crossed. wrong says how they contradict what the user
+	// expects; "" if they do not.
+	Found func(crossed []Hop) (remark, wrong string)
 	// Distant reports whether endpoints may be on other machines than this one. Readings of a
 	// machine are then taken by the agents that run on it.
 	Distant bool
@@ -191,6 +194,12 @@ type Hop struct {
 	// Common means that others use it, too, and that other networks' payload can cross it although their paths do not name
 	// it, as with the network card of a machine.
 	Common bool
+	// May means that it is not known beforehand whether the payload crosses the device. It belongs to the path if it counts
+	// at least half of the bytes that the first devices on the paths of its pairs count in the turns of its network. Otherwise
+	// it is left out, also if it cannot be read.
+	May bool
+	// About is what the device is, of one that May be crossed.
+	About string
 	// Read returns the counters since the hop was made. Hops of different networks are read
 	// concurrently.
 	Read func(context.Context) (Count, error)

@@ -210,6 +210,7 @@ type Hop struct {
 	Unit    string `json:"unit"`             // "bytes" or "packets"
 	Absent  bool   `json:"absent,omitempty"` // the payload must not cross it: Need is an upper bound
 	OK      bool   `json:"ok"`
+	About   string `json:"about,omitempty"` // what the device is, of one that was found by its counters
 }
 
 // Endpoint holds what can make one end of a trial differ from another's.

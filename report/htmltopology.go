@@ -135,7 +135,7 @@ func newEnd(name, role string, y int) endView {
 }
 
 func newHop(h record.Hop, name string) hopView {
-	v := hopView{Name: name, Kind: h.Kind, OK: h.OK, Never: h.Absent}
+	v := hopView{Name: name, Kind: cmp.Or(h.About, h.Kind), OK: h.OK, Never: h.Absent}
 	v.Crossed = packets(h.Packets)
 	if h.Bytes > 0 {
 		v.Crossed, v.Besides = byteCount(h.Bytes), v.Crossed

@@ -104,7 +104,14 @@ func names(links []link) (all []string) {
 
 // changed describes how the path differs from before, or returns "".
 func changed(p *proof, before, after reading, bridge func(host string, index int) string) string {
-	what := cmp.Or(moved(p.hops, p.before, p.after, bridge), rerouted(before.routes, after.routes))
+	var hops []network.Hop
+	var was, is []network.Count
+	for i, h := range p.hops {
+		if !h.May || slices.ContainsFunc(p.found, func(f network.Hop) bool { return f.Name == h.Name }) {
+			hops, was, is = append(hops, h), append(was, p.before[i]), append(is, p.after[i])
+		}
+	}
+	what := cmp.Or(moved(hops, was, is, bridge), rerouted(before.routes, after.routes))
 	if what == "" {
 		return ""
 	}
@@ -137,10 +144,12 @@ func moved(hops []network.Hop, before, after []network.Count, bridge func(host s
 
 // bridge returns the name of a host's device with the given index.
 func (s *session) bridge(host string, index int) string {
-	all, err := sampler.Devices(s.readable()[host])
-	for _, d := range all {
-		if err == nil && d.Index == index {
-			return d.Name
+	if path, ok := s.readable()[host]; ok {
+		all, err := sampler.Devices(path)
+		for _, d := range all {
+			if err == nil && d.Index == index {
+				return d.Name
+			}
 		}
 	}
 	return fmt.Sprintf("the device with index %d", index)

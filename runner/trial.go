@@ -255,6 +255,12 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	t.Course, t.Covered, t.Clocks = res.Course, res.Covered, res.Clocks
 	t.Metrics = res.Metrics
 	addShares(t)
+	var unexpected string
+	if s.network.Found != nil {
+		var text string
+		text, unexpected = s.network.Found(p.found)
+		t.Warnings = append(t.Warnings, record.Warning{Code: "path-found", Text: text})
+	}
 	if s.network.Remarks != nil {
 		for _, text := range s.network.Remarks() {
 			t.Warnings = append(t.Warnings, record.Warning{Code: "remark", Text: text})
@@ -272,7 +278,7 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	t.Warnings = append(t.Warnings, foreignTraffic(t, p, a.before.ports, after.ports, len(links), after.at.Sub(a.before.at))...)
 	t.Warnings = append(t.Warnings, a.watch.foreignWork(use, res.Window)...)
 	t.Status = record.OK
-	if wrong := cmp.Or(verdict(t.Path), changed(p, a.before, after, s.bridge), a.uncontrolled(res)); wrong != "" {
+	if wrong := cmp.Or(verdict(t.Path), changed(p, a.before, after, s.bridge), unexpected, a.uncontrolled(res)); wrong != "" {
 		t.Status, t.Reason = record.Invalid, wrong
 	}
 	return nil

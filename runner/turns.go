@@ -334,7 +334,7 @@ func (p *proof) among(others []*proof) {
 	p.beside, p.first = others, -1
 	for i, h := range p.hops {
 		switch {
-		case h.Kind != network.Device || h.Absent:
+		case h.Kind != network.Device || h.Absent || h.May:
 		case !h.Common && !slices.ContainsFunc(others, func(o *proof) bool { return o.crosses(h) }):
 			p.first = i
 			return
@@ -371,9 +371,13 @@ func (p *player) finish(ctx context.Context, first time.Time) error {
 	if n == 0 || n != len(p.each)-plan.Cold || !p.readings[n-1].over {
 		return fmt.Errorf("%d of %d turns were watched", n, len(p.each)-plan.Cold)
 	}
+	p.proof.spans = []span{}
 	for i, s := range p.readings {
 		s.use.crossed = counted[plan.Cold+i]
 		p.watch.turns = append(p.watch.turns, s.use)
+		if s.before.err == nil && s.after.err == nil {
+			p.proof.spans = append(p.proof.spans, span{s.before.hops[p], s.after.hops[p]})
+		}
 	}
 	if crossedIn(p.watch.turns) == 0 {
 		return fmt.Errorf("nothing crossed in %d turns", n)
@@ -413,9 +417,9 @@ func (p *player) astray() string {
 			continue
 		}
 		in := fmt.Sprintf("in turn %d of %d: ", i+1, len(p.readings))
-		hops, _ := (&proof{hops: p.proof.hops, before: s.before.hops[p], pairs: p.proof.pairs}).judge(s.after.hops[p], pairs)
+		hops, _ := (&proof{hops: p.proof.hops, before: s.before.hops[p], pairs: p.proof.pairs, ends: p.proof.ends}).judge(s.after.hops[p], pairs)
 		for n, h := range p.proof.hops {
-			if sum < leastToProve(one) || h.Kind != network.Device && h.Kind != network.Rule {
+			if sum < leastToProve(one) || h.May || h.Kind != network.Device && h.Kind != network.Rule {
 				continue
 			}
 			if wrong := verdict(hops[n : n+1]); wrong != "" {

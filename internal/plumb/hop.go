@@ -28,7 +28,7 @@ func DeviceHop(where, ns, device string) network.Hop {
 
 // Devices are how the network devices of an endpoint are read if its namespace is not known here.
 type Devices struct {
-	// List lists them; nil: they cannot be read.
+	// List lists them; nil: only Agent can read them, one at a time.
 	List func(context.Context) ([]nl.Interface, error)
 	// Agent, on another machine, can read their counters by itself, in the namespace that it knows by the path Space; nil:
 	// there is none.
@@ -55,6 +55,12 @@ func (all Devices) Hop(where, device string) network.Hop {
 				err := answer(&d)
 				return counted(d), err
 			},
+		}
+		if all.List == nil {
+			asked := hop.Asked
+			hop.Read = func(ctx context.Context) (network.Count, error) {
+				return asked.Count(func(into any) error { return asked.Agent.Call(ctx, asked.Method, asked.Params, into) })
+			}
 		}
 	}
 	return hop

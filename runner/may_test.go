@@ -1,0 +1,83 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"nettoll/network"
+	"nettoll/record"
+	"nettoll/workload"
+)
+
+// mayBe returns a hop that the payload may cross.
+func mayBe(name string, readings ...network.Count) network.Hop {
+	h := hop(name, network.Device, false, readings...)
+	h.May, h.About = true, "about "+name
+	return h
+}
+
+// namesOf returns the names of hops of a record.
+func namesOf(hops []record.Hop) (all []string) {
+	for _, h := range hops {
+		all = append(all, h.Name)
+	}
+	return all
+}
+
+// TestHopsThatMayBeCrossed checks that devices are on the path if they counted about as much as the endpoints' own, and are
+// left out otherwise, also if they cannot be read, or are made anew.
+func TestHopsThatMayBeCrossed(t *testing.T) {
+	gone := mayBe("h1/tun0")
+	gone.Read = func(context.Context) (network.Count, error) { return network.Count{}, errors.New("no such device") }
+	anew := network.Count{Bytes: 50, At: network.Joint{Index: 8}}
+	p, err := begin(t.Context(), [][]network.Hop{
+		{hop("h2c1/eth0", network.Device, false, bytes(1000), bytes(3000)), mayBe("h2/flannel.1", bytes(0), bytes(2100)), mayBe("h2/docker0", bytes(0), bytes(999)),
+			mayBe("h2/both", bytes(0), bytes(1400)), gone, mayBe("h1/anew", network.Count{Bytes: 5000, At: network.Joint{Index: 7}}, anew)},
+		{hop("h2c2/eth0", network.Device, false, bytes(0), bytes(1000)), mayBe("h2/both")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hops, err := p.finish(t.Context(), []workload.Crossed{{Bytes: 1900}, {Bytes: 900}})
+	if err != nil || verdict(hops) != "" {
+		t.Fatalf("%v, %s", err, verdict(hops))
+	}
+	if want := []string{"h2c1/eth0", "h2/flannel.1", "h2c2/eth0"}; !slices.Equal(namesOf(hops), want) { // both counted 1400 of 3000
+		t.Errorf("the path is %v, want %v", namesOf(hops), want)
+	}
+	if len(p.found) != 1 || p.found[0].Name != "h2/flannel.1" || hops[1].Need != 1000 || hops[1].Bytes != 2100 || hops[1].About != "about h2/flannel.1" {
+		t.Errorf("found %+v, recorded %+v", p.found, hops[1])
+	}
+	if what := changed(p, reading{}, reading{}, nil); what != "" {
+		t.Errorf("what is not on the path has changed it: %s", what)
+	}
+}
+
+// TestHopsThatOthersCrossInTheirTurns checks that only turns of the network itself tell what its payload crosses.
+func TestHopsThatOthersCrossInTheirTurns(t *testing.T) {
+	const index = 3
+	port := network.Joint{Index: index, Master: 9}
+	p, err := begin(t.Context(), [][]network.Hop{{
+		hop("h2c1/eth0", network.Device, false, bytes(0), bytes(2000)), mayBe("h2/own", network.Count{At: port}, network.Count{Bytes: 2000, At: network.Joint{Index: index}}),
+		mayBe("h2/others", bytes(0), bytes(9000)),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, turn := range []uint64{0, 1} {
+		at := func(eth0, others uint64) []network.Count {
+			return []network.Count{bytes(eth0), bytes(eth0), bytes(others)}
+		}
+		p.spans = append(p.spans, span{at(1000*turn, 4000*turn), at(1000*turn+1000, 4000*turn+10)})
+	}
+	hops, err := p.finish(t.Context(), []workload.Crossed{{Bytes: 1900}})
+	if want := []string{"h2c1/eth0", "h2/own"}; err != nil || !slices.Equal(namesOf(hops), want) {
+		t.Errorf("the path is %v, %v, want %v", namesOf(hops), err, want)
+	}
+	name := func(host string, index int) string { return host + "'s cni0" }
+	if got, want := changed(p, reading{}, reading{}, name), "the path changed during the trial: h2/own was a port of h2's cni0, and is no longer a port of any bridge"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
