@@ -39,11 +39,14 @@ type keeper struct {
 	spent bool // something of it could not be removed; the next network gets another one
 
 	networks int // that stand, and belong to it
+
+	agents   map[string]*Container // on nodes, by the nodes' names in the cluster
+	observed int                   // pods of such agents made so far
 }
 
 // keep makes a keeper.
 func (o *Own) keep(ctx context.Context, number int) (_ *keeper, err error) {
-	k := &keeper{name: o.prefix() + strconv.Itoa(number), own: o, began: time.Now()}
+	k := &keeper{name: o.prefix() + strconv.Itoa(number), own: o, began: time.Now(), agents: map[string]*Container{}}
 	c := o.cluster(k)
 	on := &Node{Host: ownNode{"keeper", o}, cluster: c}
 	k.pod = &Pod{Name: k.name, node: on, mark: bootstrap.Mark()}
@@ -126,6 +129,9 @@ func (k *keeper) lasts() bool {
 // end removes the keeper with everything that it owns, and returns when all is gone.
 func (k *keeper) end(ctx context.Context) error {
 	k.pod.Containers[0].close()
+	for _, agent := range k.agents {
+		agent.close()
+	}
 	c := k.own.cluster(k)
 	// Without a policy, the API would leave what the Job owns.
 	foreground := fields{"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Foreground"}

@@ -32,6 +32,9 @@ type OwnOptions struct {
 	Agents *bootstrap.Agents
 	// Tools are sent to pods that lack them; nil: none are.
 	Tools *bootstrap.Tools
+	// NodeAgents has agents on the nodes, too: see Node.Agent.
+	NodeAgents bool
+	Expect     string // see Cluster.Expect
 }
 
 // DefaultImage is the image of pods on clusters of the user's.
@@ -438,10 +441,15 @@ func (o *Own) Use(ctx context.Context, count int) (*Cluster, error) {
 		return nil, err
 	}
 	c := o.cluster(o.keeper)
-	c.keeper.networks++
 	for i, name := range o.nodes[:count] {
 		c.Nodes = append(c.Nodes, &Node{Host: ownNode{fmt.Sprintf("h%d", i+1), o}, Index: i, As: name, cluster: c})
 	}
+	if o.o.NodeAgents {
+		if err := o.observe(ctx, c); err != nil {
+			return nil, fmt.Errorf("kubernetes: %w", err)
+		}
+	}
+	c.keeper.networks++
 	return c, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -20,11 +21,16 @@ type clusterFlags struct {
 	login    kube.Login
 	nodes    []string
 	podImage string
+	observes bool // --node-agent
+	expect   string
 
 	kept *kube.Own // opened once
 }
 
-const privateCluster = "private-cluster"
+const (
+	privateCluster = "private-cluster"
+	nodeAgent      = "node-agent"
+)
 
 func (f *clusterFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.login.Context, "context", "", "context of the kubeconfig that names the cluster (default: the current one)")
@@ -32,11 +38,13 @@ func (f *clusterFlags) add(fl *pflag.FlagSet) {
 	fl.StringVarP(&f.login.Namespace, "namespace", "n", "", "namespace of everything that is made in the cluster (default: the context's)")
 	fl.StringSliceVar(&f.nodes, "nodes", nil, "nodes to use, such as a,b; the servers are on the first (default: two of a kind that take pods)")
 	fl.StringVar(&f.podImage, "image", "", "image of the pods, any that has a shell (default "+kube.DefaultImage+")")
+	fl.BoolVar(&f.observes, nodeAgent, false, "prove what carries the payload between pods, by a pod on each node with the node's network (hostNetwork), which reads its counters")
+	fl.StringVar(&f.expect, "expect", "", "with --"+nodeAgent+", what carries the payload from node to node ("+strings.Join(kube.Expectable, ", ")+"): trials where it is something else are invalid")
 	fl.BoolVar(&f.cluster, privateCluster, false, "start Kubernetes clusters for this run, on hosts of the lab, and end them with it")
 }
 
 // ownClusterFlags are the flags that mean nothing without a cluster of the user's.
-var ownClusterFlags = []string{"context", "kubeconfig", "namespace", "nodes", "image"}
+var ownClusterFlags = []string{"context", "kubeconfig", "namespace", "nodes", "image", nodeAgent, "expect"}
 
 // ofClusters returns the cells whose networks are made by clusters.
 func ofClusters(cells []record.Cell) []record.Cell { return cellsOn[*kubernetes.Kubernetes](cells) }
@@ -55,6 +63,8 @@ func (f *runFlags) suitClusters(cells []record.Cell) error {
 	for _, name := range flags {
 		switch {
 		case !f.given(name):
+		case f.cluster && (name == nodeAgent || name == "expect"):
+			return usagef("--%s: the path on nodes of private clusters is proved anyway; leave it out", name)
 		case f.cluster && name != privateCluster:
 			return usagef("--%s names a cluster that runs, --%s starts one; leave one out", name, privateCluster)
 		case f.flags.Lookup(name).Value.String() == "":
@@ -69,6 +79,14 @@ func (f *runFlags) suitClusters(cells []record.Cell) error {
 	}
 	if f.private {
 		return usagef("--private-engine starts engines in a lab, from which your cluster cannot be reached; measure %s in a run of its own", asked(of))
+	}
+	if f.given("expect") {
+		switch {
+		case !slices.Contains(kube.Expectable, f.expect):
+			return usagef("--expect %s: unknown%s; known are %s", f.expect, nearest(f.expect, kube.Expectable), strings.Join(kube.Expectable, ", "))
+		case !f.observes:
+			return usagef("--expect: pods do not see what carries the payload; add --%s, or leave it out", nodeAgent)
+		}
 	}
 	for i, name := range f.nodes {
 		switch {
@@ -90,7 +108,7 @@ func asked(cells []record.Cell) string {
 // own returns the user's cluster, always the same one.
 func (f *clusterFlags) own() *kube.Own {
 	if f.kept == nil {
-		f.kept = kube.NewOwn(kube.OwnOptions{Login: f.login, Nodes: f.nodes, Image: f.podImage, Run: newID(), Agents: agents, Tools: sent})
+		f.kept = kube.NewOwn(kube.OwnOptions{Login: f.login, Nodes: f.nodes, Image: f.podImage, Run: newID(), Agents: agents, Tools: sent, NodeAgents: f.observes, Expect: f.expect})
 	}
 	return f.kept
 }
@@ -104,6 +122,11 @@ func (a *app) lodge(ctx context.Context, f *runFlags, cells []record.Cell) error
 	}
 	own := f.own()
 	err := own.Probe(ctx)
+	if err == nil && f.observes {
+		if err := own.Allows(ctx, kube.Needs{Pod: kube.PodSpec{HostNetwork: true}}); errors.Is(err, platform.ErrUnsupported) {
+			return usagef("--%s takes a pod with the network of its node (hostNetwork): %w, or leave --%[1]s out", nodeAgent, withRemedy(err))
+		}
+	}
 	if err == nil && !f.dryRun {
 		err = own.Begin(ctx)
 	}

@@ -135,7 +135,7 @@ func TestBesideForeignCluster(t *testing.T) {
 
 	t.Run("the suite", func(t *testing.T) {
 		dir := t.TempDir()
-		p := start(t, dir, as("viewer", "open", append(quick, "--suite", "kubernetes")...)...)
+		p := start(t, dir, as("viewer", "open", append(quick, "--suite", "kubernetes", "--node-agent", "--expect", "vxlan")...)...)
 		<-p.done // its time is bounded by those of its networks
 		p.ends(t, exitOK)
 		if want := "the context viewer@theirs (https://192.168.77.1:6443, "; !strings.Contains(p.err.String(), want) || !strings.Contains(p.err.String(), "namespace open, nodes alpha, beta\n") {
@@ -156,10 +156,25 @@ func TestBesideForeignCluster(t *testing.T) {
 			if len(trial.Path) == 0 {
 				t.Errorf("%s: no path is proved", trial.Cell.Key())
 			}
+			var found []string // by agents on the nodes
 			for _, h := range trial.Path {
-				if _, got, _ := strings.Cut(h.Name, "/"); got != device {
+				if _, got, _ := strings.Cut(h.Name, "/"); h.About != "" {
+					found = append(found, h.Name+" "+h.About)
+				} else if got != device {
 					t.Errorf("%s: proved by %s, want %s", trial.Cell.Key(), h.Name, device)
 				}
+			}
+			want := []string{
+				"h2/veth-h2c1 veth (port of cni0)", "h2/cni0 bridge", "h2/flannel.1 vxlan", "h2/ens5 veth",
+				"h1/ens5 veth", "h1/flannel.1 vxlan", "h1/cni0 bridge", "h1/veth-h1c1 veth (port of cni0)",
+			}
+			if trial.Cell.IsNative() {
+				want = nil
+			} else if trial.Cell.Hosts == 1 { // a bridge does not count what it sends from port to port, also where br_netfilter translates it
+				want = []string{"h1/veth-h1c2 veth (port of cni0)", "h1/veth-h1c1 veth (port of cni0)"}
+			}
+			if !slices.Equal(found, want) {
+				t.Errorf("%s: on the nodes it crosses %q, want %q", trial.Cell.Key(), found, want)
 			}
 		}
 		a.bare(t, "open")
@@ -169,7 +184,7 @@ func TestBesideForeignCluster(t *testing.T) {
 		if err := report.Run(); err != nil {
 			t.Error(err)
 		}
-		for _, want := range []string{"kubernetes:pod", "kubernetes:service", "h1 is the node alpha, h2 is the node beta"} {
+		for _, want := range []string{"kubernetes:pod", "kubernetes:service", "h1 is the node alpha, h2 is the node beta", "flannel.1 (vxlan)"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("the report does not say %q", want)
 			}
@@ -213,6 +228,15 @@ func TestBesideForeignCluster(t *testing.T) {
 			if trial.Status != want {
 				t.Errorf("%s: %s, want %s: %s", trial.Cell.Key(), trial.Status, want, trial.Reason)
 			}
+		}
+		a.bare(t, "team")
+	})
+	t.Run("agents on nodes where hostNetwork is forbidden", func(t *testing.T) {
+		p := start(t, t.TempDir(), as("tester", "team", "kubernetes:pod", "--node-agent")...)
+		p.ends(t, exitUsage)
+		const want = "nettoll: --node-agent takes a pod with the network of its node (hostNetwork): such pods in the namespace team: not supported here (needs a higher level of pod security there than \"restricted:latest\""
+		if said := p.err.String(); strings.Count(said, "\n") != 1 || !strings.HasPrefix(said, want) || !strings.HasSuffix(said, ", or leave --node-agent out\n") {
+			t.Errorf("it said\n%s\nwant\n%s", said, want)
 		}
 		a.bare(t, "team")
 	})

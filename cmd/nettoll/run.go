@@ -147,6 +147,7 @@ func completeNames(cmd *cobra.Command) {
 		},
 		"address": func() []string { return nil }, maxRate: func() []string { return nil },
 		"context": func() []string { return kube.Contexts() }, "namespace": func() []string { return nil }, "nodes": func() []string { return nil }, "image": func() []string { return nil },
+		"expect": func() []string { return kube.Expectable },
 		"congestion": func() []string {
 			c, _ := sampler.ReadCongestion("/proc")
 			return c.There

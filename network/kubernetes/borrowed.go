@@ -18,7 +18,7 @@ import (
 )
 
 // On a cluster of the user's nothing is known of the nodes but what pods see. Agents in the pods read the counters of
-// their own devices; what is between these is not examined.
+// their own devices; what is between these is examined only if there are agents on the nodes, too (observed).
 
 // borrowed reports whether the cluster is the user's.
 func (n *build) borrowed() bool { return n.Hosts[0].Facts().Borrowed }
@@ -26,6 +26,9 @@ func (n *build) borrowed() bool { return n.Hosts[0].Facts().Borrowed }
 func (n *build) standing() *network.Network {
 	all := n.Standing()
 	all.Distant, all.FirstPort = n.borrowed(), n.Topo.FirstPort
+	if n.observed != nil {
+		all.Found = n.observed.found
+	}
 	return all
 }
 
@@ -39,16 +42,19 @@ func (n *build) where() string {
 }
 
 // betweenPods proves that the payload leaves and reaches pods by their devices.
-func (n *build) betweenPods() {
-	n.Hops = func(from, to *plumb.Node, _ network.Family) []network.Hop { return []network.Hop{from.Hop(), to.Hop()} }
+func (n *build) betweenPods(ctx context.Context) error {
 	n.Refuse = unlessBoth
-	n.Notes = []string{n.seen("what carries it between them is not proved")}
+	if n.cluster.Nodes[0].Agent != nil {
+		n.Notes = []string{n.seen()}
+		return n.observe(ctx)
+	}
+	n.Hops = func(from, to *plumb.Node, _ network.Family) []network.Hop { return []network.Hop{from.Hop(), to.Hop()} }
+	n.Notes = []string{n.seen() + "; what carries it between them is not proved, since nettoll sees only pods (--node-agent)"}
+	return nil
 }
 
-// seen says what pods see of the path, and what of it is not proved.
-func (n *build) seen(not string) string {
-	return n.where() + "; eth0 of both pods has counted the payload; " + not + ", since nettoll sees only pods"
-}
+// seen says what pods see of the path.
+func (n *build) seen() string { return n.where() + "; eth0 of both pods has counted the payload" }
 
 // unlessBoth refuses IP versions of which pods, or a service, have no address.
 func unlessBoth(_, to *plumb.Node, f network.Family, at netip.Addr) error {
@@ -69,7 +75,11 @@ func (n *build) atAddress(reach func(from, to *plumb.Node, f network.Family) net
 		}
 		return to.Addr(f)
 	}
-	n.Notes = []string{n.seen("what translates the addresses that clients dial, and carries the payload between the pods, is not proved")}
+	not := "what translates the addresses that clients dial, and carries the payload between the pods, is not proved, since nettoll sees only pods (--node-agent shows what carries it)"
+	if n.observed != nil {
+		not = "what translates the addresses that clients dial is not proved"
+	}
+	n.Notes = []string{n.seen() + "; " + not}
 }
 
 // ownPorts is how many ports, counted from the servers' usual first one, are outside both the usual range of nodes' ports

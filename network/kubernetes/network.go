@@ -101,6 +101,7 @@ type build struct {
 	containers map[*plumb.Node]*kube.Container
 	translated plumb.Translations
 	rules      *felix.Rules // of the pods; nil: they have none
+	observed   *observed    // what agents on nodes of the user's see; nil: there are none
 }
 
 func (v variant) build(ctx context.Context, topo network.Topology, p platform.Platform) (*network.Network, error) {
@@ -237,15 +238,14 @@ func pods(ctx context.Context, n *build) error {
 	if err := n.run(ctx, nil, nil); err != nil {
 		return err
 	}
-	return n.wire()
+	return n.wire(ctx)
 }
 
 // wire finds the veth pairs of the pods, whose names the plugin made up, and checks that each is a port of the
 // bridge, or of none where packets are routed.
-func (n *build) wire() error {
+func (n *build) wire(ctx context.Context) error {
 	if n.borrowed() {
-		n.betweenPods()
-		return nil
+		return n.betweenPods(ctx)
 	}
 	if err := n.findPorts(slices.Concat(n.Servers, n.Clients)...); err != nil {
 		return err
@@ -402,7 +402,7 @@ func hairpin(ctx context.Context, n *build) error {
 		p := n.pods[server]
 		n.Clients = append(n.Clients, n.node(on, p, p.Containers[1+i/n.Topo.Servers]))
 	}
-	if err := n.wire(); err != nil {
+	if err := n.wire(ctx); err != nil {
 		return err
 	}
 	if err := n.addFurther(ctx); err != nil {
@@ -438,7 +438,7 @@ func hostPort(ctx context.Context, n *build) error {
 	if err := n.run(ctx, func(i int, s *kube.PodSpec) { s.HostPorts = n.portsOf(i) }, nil); err != nil {
 		return err
 	}
-	if err := n.wire(); err != nil {
+	if err := n.wire(ctx); err != nil {
 		return err
 	}
 	if err := n.atNode(ctx); err != nil {
@@ -451,6 +451,9 @@ func hostPort(ctx context.Context, n *build) error {
 }
 
 func (n *build) atNode(ctx context.Context) error {
+	if n.observed != nil { // tunnels lead to pods, and need not lead to nodes
+		n.observed.expect = ""
+	}
 	return n.translate(ctx, func(_, to *plumb.Node, f network.Family) netip.Addr {
 		return n.addrOf(to, f)
 	}, func(_, to *plumb.Node) *plumb.Host { return to.Host })

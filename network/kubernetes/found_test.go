@@ -1,0 +1,58 @@
+package kubernetes
+
+import (
+	"strings"
+	"testing"
+
+	"nettoll/internal/plumb"
+	"nettoll/network"
+	"nettoll/platform"
+)
+
+// called is a host with a name and nothing else.
+type called struct {
+	platform.Host
+	name string
+}
+
+func (c called) Name() string { return c.name }
+
+// TestWhatIsExpected checks what is said of devices that counted the payload, and when that contradicts what is expected.
+func TestWhatIsExpected(t *testing.T) {
+	hop := func(name, about string) network.Hop { return network.Hop{Name: name, About: about, May: true} }
+	client, server := &plumb.Host{Host: called{name: "h2"}}, &plumb.Host{Host: called{name: "h1"}}
+	card, bridge, tunnel := hop("h2/ens5", "device"), hop("h2/cni0", "bridge"), hop("h2/flannel.1", "vxlan")
+	pod, far := hop("h2/veth-h2c1", "veth (port of cni0)"), hop("h1/ens5", "device")
+	farTunnel, farBridge := hop("h1/flannel.1", "vxlan"), hop("h1/cni0", "bridge")
+	own := map[*plumb.Host][]network.Hop{client: {bridge, tunnel, card}, server: {farBridge, farTunnel, far}}
+	overlay, plain := []network.Hop{pod, bridge, tunnel, card, far, farTunnel}, []network.Hop{pod, bridge, card, far}
+	for _, c := range []struct {
+		expect, wrong string
+		crossed       []network.Hop
+	}{
+		{"", "", overlay},
+		{"", "", []network.Hop{pod, bridge}},
+		{"vxlan", "", overlay},
+		{"geneve", "wrong path: the payload crossed flannel.1 (vxlan), ens5 of h2, and no geneve device, which is expected to carry it", overlay},
+		{"plain", "wrong path: the payload crossed flannel.1 (vxlan) of h2, and no tunnel is expected to carry it", overlay},
+		{"plain", "", plain},
+		{"vxlan", "wrong path: the payload crossed ens5 of h2, and no vxlan device, which is expected to carry it", plain},
+		{"vxlan", "wrong path: the payload crossed ens5 of h1, and no vxlan device, which is expected to carry it", []network.Hop{pod, bridge, tunnel, card, far}},
+		{"plain", "path not proved: nothing that leads out of h1 has counted the payload, and plain is expected to carry it", []network.Hop{pod, bridge, card, farBridge}},
+	} {
+		o := &observed{hosts: []*plumb.Host{server, client}, own: own, expect: c.expect}
+		if _, wrong := o.found(c.crossed); wrong != c.wrong {
+			t.Errorf("expected %q: %q, want %q", c.expect, wrong, c.wrong)
+		}
+	}
+	one, _ := (&observed{hosts: []*plumb.Host{client}, own: own, expect: "vxlan"}).found([]network.Hop{pod, pod})
+	if want := "counters of the nodes show what carried the payload: on h2 the pods' veth (port of cni0)"; one != want {
+		t.Errorf("%q, want %q", one, want)
+	}
+	two, _ := (&observed{hosts: []*plumb.Host{server, client}, own: own}).found([]network.Hop{pod, bridge, tunnel, card})
+	for _, want := range []string{"on h2 the pods' veth (port of cni0), cni0 (bridge), flannel.1 (vxlan), ens5; ", "on h1 no device, and nothing that leads out of the node, so what carries it there is not proved"} {
+		if !strings.Contains(two, want) {
+			t.Errorf("%q does not say %q", two, want)
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"nettoll/internal/nl"
+	"nettoll/internal/plumb"
+	"nettoll/kube"
+	"nettoll/network"
+	"nettoll/record"
+)
+
+// Agents on the nodes of a cluster of the user's show what carries the payload. nettoll does not know the cluster's CNI plugin,
+// and routes and bridges need not say where packets go (programs in the kernel can send them elsewhere), so the path is what
+// counts the payload: among the pods' ends on their node, and all devices of the node that lead to no other pod.
+
+// observed is what agents on the nodes see of a network.
+type observed struct {
+	hosts  []*plumb.Host
+	ports  map[*plumb.Node]network.Hop   // on the node of each pod, the other end of its eth0; none if there is none on the node
+	own    map[*plumb.Host][]network.Hop // the node's own devices, from the pods to the other nodes
+	expect string                        // see kube.Cluster.Expect
+}
+
+// tunnels are the kinds of devices that encapsulate packets, as the kernel and the netlink library name them.
+var tunnels = []string{"vxlan", "geneve", "ipip", "sit", "ip6tnl", "gre", "gretap", "ip6gre", "ip6gretap", "wireguard", "tun", "tuntap"}
+
+// bridgeKind is that of bridges. They lead to pods; all other devices of a node can lead out of it.
+const bridgeKind = "bridge"
+
+// observe finds the devices of the nodes that the payload can cross.
+func (n *build) observe(ctx context.Context) error {
+	o := &observed{hosts: n.Hosts, ports: map[*plumb.Node]network.Hop{}, own: map[*plumb.Host][]network.Hop{}, expect: n.cluster.Expect()}
+	for _, h := range n.Hosts {
+		agent := n.cluster.Nodes[h.Index].Agent
+		all, err := agent.Interfaces(ctx)
+		if err != nil {
+			return fmt.Errorf("devices of the node of %s: %w", h.Name(), err)
+		}
+		read, ends, masters := plumb.Devices{Agent: agent.Agent()}, map[string]bool{}, map[int]bool{}
+		hop := func(device, name, about string) network.Hop {
+			one := read.Hop(h.Name(), device)
+			one.Name, one.May, one.About = h.Name()+"/"+name, true, about
+			return one
+		}
+		for _, node := range slices.Concat(n.Servers, n.Clients) {
+			if node.Host != h {
+				continue
+			}
+			end, ok, err := n.endOf(ctx, node, all)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				continue
+			}
+			ends[end.Name], masters[end.Master] = true, true
+			about := end.Kind
+			if i := slices.IndexFunc(all, func(d nl.Interface) bool { return d.Index == end.Master }); i >= 0 {
+				about += " (port of " + all[i].Name + ")"
+			}
+			// Its name is made up, and is another one in each round.
+			o.ports[node] = hop(end.Name, "veth-"+n.containers[node].Pod().Containers[0].Name(), about)
+		}
+		uplink := n.uplink(ctx, h, agent)
+		own := slices.DeleteFunc(all, func(d nl.Interface) bool {
+			return d.Name == "lo" || ends[d.Name] || d.Home != nl.Here && d.Name != uplink
+		})
+		place := func(d nl.Interface) int {
+			switch {
+			case masters[d.Index]:
+				return 0
+			case d.Name == uplink:
+				return 3
+			case slices.Contains(tunnels, d.Kind):
+				return 2
+			}
+			return 1
+		}
+		slices.SortStableFunc(own, func(a, b nl.Interface) int { return place(a) - place(b) })
+		for _, d := range own {
+			o.own[h] = append(o.own[h], hop(d.Name, d.Name, d.Kind))
+		}
+	}
+	n.observed, n.Hops = o, o.hops
+	return nil
+}
+
+// endOf returns the end, among the devices of a pod's node, of the pair whose other end is the pod's eth0. Other kinds of
+// devices have none there.
+func (n *build) endOf(ctx context.Context, node *plumb.Node, all []nl.Interface) (end nl.Interface, ok bool, err error) {
+	inside, err := n.containers[node].Interfaces(ctx)
+	if err != nil {
+		return end, false, err
+	}
+	i := slices.IndexFunc(inside, func(d nl.Interface) bool { return d.Name == node.Device })
+	if i < 0 {
+		return end, false, fmt.Errorf("%s has no device %s", node.Name(), node.Device)
+	}
+	eth0 := inside[i]
+	i = slices.IndexFunc(all, func(d nl.Interface) bool { return d.Index == eth0.Peer && d.Peer == eth0.Index && d.Kind == eth0.Kind })
+	if i < 0 {
+		return end, false, nil
+	}
+	return all[i], true, nil
+}
+
+// uplink returns the device by which a node sends to another node of the network, or "". That its route does not tell is no
+// error: the device is then one of many that may count the payload.
+func (n *build) uplink(ctx context.Context, h *plumb.Host, agent *kube.Container) string {
+	for _, other := range slices.Concat(n.Servers, n.Clients) {
+		if other.Host == h {
+			continue
+		}
+		for _, at := range []netip.Addr{n.addrOf(other, network.IPv4), n.addrOf(other, network.IPv6)} {
+			if device, err := agent.DeviceTo(ctx, at); err == nil {
+				return device
+			}
+		}
+	}
+	return ""
+}
+
+// hops is the path between two pods.
+func (o *observed) hops(from, to *plumb.Node, _ network.Family) []network.Hop {
+	near := func(at *plumb.Node) []network.Hop {
+		hops := []network.Hop{at.Hop()}
+		if port, ok := o.ports[at]; ok {
+			hops = append(hops, port)
+		}
+		return hops
+	}
+	far := near(to)
+	if to.Host != from.Host {
+		far = append(far, o.own[to.Host]...)
+	}
+	slices.Reverse(far)
+	return slices.Concat(near(from), o.own[from.Host], far)
+}
+
+// found describes what the payload crossed on the nodes.
+func (o *observed) found(crossed []network.Hop) (remark, wrong string) {
+	var parts []string
+	for _, h := range slices.Backward(o.hosts) { // in the order of the path: the servers are on the first host
+		var names, out, through []string
+		for _, hop := range crossed {
+			where, device, _ := strings.Cut(hop.Name, "/")
+			if where != h.Name() {
+				continue
+			}
+			if !slices.ContainsFunc(o.own[h], func(own network.Hop) bool { return own.Name == hop.Name }) {
+				names = record.AddNew(names, "the pods' "+hop.About)
+				continue
+			}
+			if hop.About != "device" { // the kernel gives network cards no kind
+				device += " (" + hop.About + ")"
+			}
+			names = append(names, device)
+			if hop.About != bridgeKind {
+				out = append(out, device)
+			}
+			if slices.Contains(tunnels, hop.About) {
+				through = append(through, device)
+			}
+		}
+		text := "on " + h.Name() + " " + strings.Join(names, ", ")
+		if names == nil {
+			text += "no device"
+		}
+		if len(o.hosts) > 1 {
+			if out == nil {
+				text += ", and nothing that leads out of the node, so what carries it there is not proved"
+			}
+			if wrong == "" {
+				wrong = o.contradicts(h.Name(), out, through, crossed)
+			}
+		}
+		parts = append(parts, text)
+	}
+	return "counters of the nodes show what carried the payload: " + strings.Join(parts, "; "), wrong
+}
+
+// contradicts says how what carried the payload out of a node, and the tunnels among that, contradict what the user expects.
+func (o *observed) contradicts(host string, out, through []string, crossed []network.Hop) string {
+	kind := func(hop network.Hop) bool { return strings.HasPrefix(hop.Name, host+"/") && hop.About == o.expect }
+	switch {
+	case o.expect == "" || slices.ContainsFunc(crossed, kind):
+		return ""
+	case out == nil:
+		return fmt.Sprintf("path not proved: nothing that leads out of %s has counted the payload, and %s is expected to carry it", host, o.expect)
+	case o.expect == kube.ExpectPlain && through == nil:
+		return ""
+	case o.expect == kube.ExpectPlain:
+		return fmt.Sprintf("wrong path: the payload crossed %s of %s, and no tunnel is expected to carry it", strings.Join(through, ", "), host)
+	}
+	return fmt.Sprintf("wrong path: the payload crossed %s of %s, and no %s device, which is expected to carry it", strings.Join(out, ", "), host, o.expect)
+}

@@ -1,0 +1,110 @@
+package kubernetes_test
+
+import (
+	"context"
+	"net"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"nettoll/docker/rootfs"
+	"nettoll/internal/bootstrap"
+	"nettoll/internal/netns"
+	"nettoll/kube"
+	"nettoll/network/kubernetes"
+	"nettoll/network/networktest"
+	"nettoll/platform"
+	platforms "nettoll/platform/kubernetes"
+	"nettoll/platform/lab"
+	"nettoll/platform/platformtest"
+	"nettoll/record"
+	"nettoll/workload/engine"
+)
+
+// TestNodeAgents uses a private cluster as if it were the user's. Agents on its nodes find what carries the payload between
+// pods, and whether that is what is expected.
+func TestNodeAgents(t *testing.T) {
+	platformtest.Require(t, "kubelet", kube.Available(nil))
+	var programs []rootfs.Program
+	for _, name := range append([]string{"sh", "sleep"}, bootstrap.Needs()...) {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Skip(err)
+		}
+		programs = append(programs, rootfs.Program{File: path, Path: "/bin/" + name})
+	}
+	image, err := rootfs.New(programs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hosts, err := lab.New().Hosts(t.Context(), platform.HostRequest{Count: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { hosts.Close(context.Background()) })
+	c, err := kube.Start(t.Context(), hosts.All(), kube.Options{Run: "nodeagent012", Image: image})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	uplinks := [2]string{c.Nodes[0].Uplink().Device, c.Nodes[1].Uplink().Device}
+	for expect, wrong := range map[string]string{
+		"plain": "",
+		"vxlan": "wrong path: the payload crossed " + uplinks[1],
+	} {
+		t.Run(expect, func(t *testing.T) {
+			own := kube.NewOwn(kube.OwnOptions{
+				Login: kube.Login{Config: c.Server.Config(kube.Admin), Dial: func(ctx context.Context, network, addr string) (conn net.Conn, err error) {
+					err = netns.Do(c.Nodes[0].Facts().NetNS, func() error {
+						conn, err = (&net.Dialer{}).DialContext(ctx, network, addr)
+						return err
+					})
+					return conn, err
+				}},
+				Nodes: []string{"h1", "h2"}, Image: kube.AgentImage, Run: expect + "0123456789",
+				Agents:     &bootstrap.Agents{File: func(string) (string, error) { return "/proc/self/exe", nil }},
+				NodeAgents: true, Expect: expect,
+			})
+			t.Cleanup(func() {
+				if err := own.Close(context.Background()); err != nil {
+					t.Error(err)
+				}
+			})
+			var cells []record.Cell
+			for _, name := range []string{"native", "pod", "service"} {
+				cells = append(cells, record.Cell{
+					Network: "kubernetes:" + name, Baseline: "kubernetes:native", Hosts: 2, Family: 4, Servers: 1, Clients: 1,
+					Tool: engine.Name, Workload: record.TCPRR, Placement: record.PlacementFree, Options: record.Options{Congestion: "reno"}, // which pods may choose
+				})
+			}
+			for _, trial := range networktest.InTurns(t, platforms.New(platforms.Options{Own: own}), "kubernetes:", kubernetes.All(), cells) {
+				t.Logf("%s: %d slices, %v", trial.Cell.Network, len(trial.Slices), trial.Warnings)
+				var got []string
+				for _, h := range trial.Path {
+					got = append(got, h.Name)
+				}
+				want := []string{
+					"h2c1/eth0", "h2/veth-h2c1", "h2/cni0", "h2/" + uplinks[1], "h1/" + uplinks[0], "h1/cni0", "h1/veth-h1c1", "h1c1/eth0",
+				}
+				if trial.Cell.IsNative() {
+					want = []string{"h2c1/" + uplinks[1], "h1c1/" + uplinks[0]}
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("%s: the path is %v, want %v", trial.Cell.Network, got, want)
+				}
+				status, reason := record.OK, ""
+				if !trial.Cell.IsNative() && wrong != "" {
+					status, reason = record.Invalid, wrong
+				}
+				if trial.Status != status || !strings.HasPrefix(trial.Reason, reason) {
+					t.Errorf("%s: %s: %s, want %s: %s", trial.Cell.Network, trial.Status, trial.Reason, status, reason)
+				}
+			}
+		})
+	}
+}
