@@ -39,8 +39,12 @@ func (f *machineFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.ceiling, maxRate, "", "most payload that may be sent through your own network, such as 100M (bit/s, all flows of a trial together; default: no limit)")
 }
 
-// machineFlagNames are the flags that mean nothing without a network between machines.
-var machineFlagNames = []string{"hosts-ssh", "sudo", "address", "through-my-network", maxRate}
+// machineFlagNames are the flags that mean nothing without a network between machines, and reachFlagNames those of them
+// that mean nothing without machines that are reached by ssh.
+var (
+	machineFlagNames = append(slices.Clone(reachFlagNames), "through-my-network", maxRate)
+	reachFlagNames   = []string{"hosts-ssh", "sudo", "address"}
+)
 
 // onMachines reports whether a network is between machines that are reached by ssh.
 func onMachines(network string) bool { return isOn[*ssh.SSH](network) }
@@ -48,12 +52,47 @@ func onMachines(network string) bool { return isOn[*ssh.SSH](network) }
 // ofMachines returns the cells whose networks are between such machines.
 func ofMachines(cells []record.Cell) []record.Cell { return cellsOn[*ssh.SSH](cells) }
 
+// crosses reports whether a cell sends through the user's own network: between machines, or between nodes of the user's
+// swarm. Other networks on several engines of the user are not built.
+func (f *runFlags) crosses(c record.Cell) bool {
+	if c.Hosts < 2 {
+		return false
+	}
+	return onMachines(c.Network) || !f.private && c.Hosts <= len(f.at) && strings.HasPrefix(c.Network, "swarm:")
+}
+
 // suitMachines finds mistakes in the flags for a run of the cells.
 func (f *runFlags) suitMachines(cells []record.Cell) error {
 	m, of := &f.machineFlags, ofMachines(cells)
+	across := slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return !f.crosses(c) })
 	if len(of) == 0 {
-		return f.without("between machines", "ssh:native", machineFlagNames...)
+		idle := machineFlagNames
+		if len(across) > 0 {
+			idle = reachFlagNames
+		}
+		if err := f.without("between machines", "ssh:native", idle...); err != nil {
+			return err
+		}
+	} else if err := f.suitTargets(of); err != nil {
+		return err
 	}
+	if len(across) > 0 && !m.through {
+		last, between := across[len(across)-1].Network, m.targets // the first may be a baseline that nobody named
+		if !onMachines(last) {
+			between = f.at
+		}
+		return usagef("%s sends its traffic through the network between %s, which others may use: --through-my-network allows it, and --%s 100M bounds it",
+			last, strings.Join(between, " and "), maxRate)
+	}
+	if len(across) == 0 && (m.through || m.ceiling != "") {
+		return usagef("--through-my-network, --%s: no network of this run is between machines; name two with --hosts-ssh, or nodes of your swarm with --docker-host, or leave it out", maxRate)
+	}
+	return nil
+}
+
+// suitTargets finds mistakes in what the flags say about the machines of cells between them.
+func (f *runFlags) suitTargets(of []record.Cell) error {
+	m := &f.machineFlags
 	if len(m.targets) == 0 {
 		return usagef("%s: on which machines? Name them as ssh takes them: --hosts-ssh a,b", of[0].Network)
 	}
@@ -63,18 +102,8 @@ func (f *runFlags) suitMachines(cells []record.Cell) error {
 	if err := m.checkTargets(); err != nil {
 		return err
 	}
-	if _, err := m.given(); err != nil {
-		return err
-	}
-	across := slices.IndexFunc(of, func(c record.Cell) bool { return c.Hosts > 1 })
-	if across >= 0 && !m.through {
-		return usagef("%s sends its traffic through the network between %s, which others may use: --through-my-network allows it, and --%s 100M bounds it",
-			of[across].Network, strings.Join(m.targets, " and "), maxRate)
-	}
-	if across < 0 && (m.through || m.ceiling != "") {
-		return usagef("--through-my-network, --%s: no network of this run is between machines; name two with --hosts-ssh, or leave it out", maxRate)
-	}
-	return nil
+	_, err := m.given()
+	return err
 }
 
 // checkTargets finds mistakes in the names of the machines.
@@ -149,7 +178,7 @@ func (f *runFlags) hold(cells []record.Cell, by map[string]workload.Tool) ([]rec
 	f.rate = uint64(rate)
 	for i := range cells {
 		c := &cells[i]
-		if !onMachines(c.Network) || c.Hosts < 2 {
+		if !f.crosses(*c) {
 			continue
 		}
 		flows := c.Pairs() * max(c.Options.Streams, 1)
@@ -215,6 +244,10 @@ func (m *machineFlags) machines() (*ssh.SSH, error) {
 
 // reach logs in to the machines, before anything is measured, and says what will be sent where.
 func (a *app) reach(ctx context.Context, f *runFlags, cells []record.Cell) error {
+	across := slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return !f.crosses(c) })
+	if nodes := ofEngines(across); len(nodes) > 0 {
+		a.announce(f, nodes, strings.Join(f.at, " and ")+" (nodes of your swarm)")
+	}
 	of := ofMachines(cells)
 	if len(of) == 0 {
 		return nil
@@ -230,18 +263,21 @@ func (a *app) reach(ctx context.Context, f *runFlags, cells []record.Cell) error
 	if err := a.equip(ctx, on, of); err != nil {
 		return err
 	}
-	across := slices.DeleteFunc(slices.Clone(of), func(c record.Cell) bool { return c.Hosts < 2 })
-	if len(across) == 0 {
-		return nil
+	if across = ofMachines(across); len(across) > 0 {
+		a.announce(f, across, on.Ways()...)
 	}
+	return nil
+}
+
+// announce says what cells send through the user's own network, on each of the ways.
+func (a *app) announce(f *runFlags, cells []record.Cell, ways ...string) {
 	bound := "as fast as it goes"
 	if f.rate > 0 {
 		bound = fmt.Sprintf("at most %v of payload", plan.BitRate(f.rate))
 	}
-	for _, way := range on.Ways() {
-		fmt.Fprintf(a.stderr, "through your network: %s between %s: %s\n", strings.Join(distinct(across, workloadText), ", "), way, bound)
+	for _, way := range ways {
+		fmt.Fprintf(a.stderr, "through your network: %s between %s: %s\n", strings.Join(distinct(cells, workloadText), ", "), way, bound)
 	}
-	return nil
 }
 
 // equip sends the tools of cells to machines that lack them, before any trial, whose time would include it. Where that
