@@ -16,30 +16,12 @@ import (
 	"testing"
 	"time"
 
-	"nettoll/docker/rootfs"
 	"nettoll/internal/bootstrap"
 	"nettoll/internal/netns"
+	"nettoll/internal/testutil/shellimage"
 	"nettoll/kube"
 	"nettoll/platform"
 )
-
-// imageWithShell returns an image whose containers can receive an agent, as those of users' images can.
-func imageWithShell(t *testing.T) *rootfs.Image {
-	t.Helper()
-	var in []rootfs.Program
-	for _, name := range append([]string{"sh", "sleep"}, bootstrap.Needs()...) {
-		path, err := exec.LookPath(name)
-		if err != nil {
-			t.Skip(err)
-		}
-		in = append(in, rootfs.Program{File: path, Path: "/bin/" + name})
-	}
-	image, err := rootfs.New(in...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return image
-}
 
 // theirs is a private cluster in place of a user's. The user has only the rights in docs/kubernetes.md.
 type theirs struct {
@@ -214,7 +196,7 @@ func refused(t *testing.T, err error, words ...string) {
 
 // TestOwn uses a private cluster as if it were the user's.
 func TestOwn(t *testing.T) {
-	c := theirs{Cluster: cluster(t, 2, kube.Options{Image: imageWithShell(t)})}
+	c := theirs{Cluster: cluster(t, 2, kube.Options{Image: shellimage.New(t)})}
 	c.namespace(t, "team", "restricted")
 	config := c.user(t, "team", "me", rights(t))
 	const credential = `{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "%s"}}`

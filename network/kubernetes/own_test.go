@@ -3,14 +3,13 @@ package kubernetes_test
 import (
 	"context"
 	"net"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 
-	"nettoll/docker/rootfs"
 	"nettoll/internal/bootstrap"
 	"nettoll/internal/netns"
+	"nettoll/internal/testutil/shellimage"
 	"nettoll/kube"
 	"nettoll/network/kubernetes"
 	"nettoll/network/networktest"
@@ -26,24 +25,12 @@ import (
 // pods, and whether that is what is expected.
 func TestNodeAgents(t *testing.T) {
 	platformtest.Require(t, "kubelet", kube.Available(nil))
-	var programs []rootfs.Program
-	for _, name := range append([]string{"sh", "sleep"}, bootstrap.Needs()...) {
-		path, err := exec.LookPath(name)
-		if err != nil {
-			t.Skip(err)
-		}
-		programs = append(programs, rootfs.Program{File: path, Path: "/bin/" + name})
-	}
-	image, err := rootfs.New(programs...)
-	if err != nil {
-		t.Fatal(err)
-	}
 	hosts, err := lab.New().Hosts(t.Context(), platform.HostRequest{Count: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { hosts.Close(context.Background()) })
-	c, err := kube.Start(t.Context(), hosts.All(), kube.Options{Run: "nodeagent012", Image: image})
+	c, err := kube.Start(t.Context(), hosts.All(), kube.Options{Run: "nodeagent012", Image: shellimage.New(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
