@@ -264,7 +264,7 @@ func lost(c series) (out warnings) {
 }
 
 // carried merges the warnings of trials by code, in the order in which
-// they first appear, with the text of the last.
+// they first appear, with the texts of the last trial that has the code.
 func carried(c series) (out warnings) {
 	type of struct {
 		trial int
@@ -278,8 +278,19 @@ func carried(c series) (out warnings) {
 	}
 	for _, same := range record.Gather(all, func(w of) string { return w.Code }) {
 		trials := record.Gather(same, func(w of) int { return w.trial })
-		last := same[len(same)-1]
-		out.add(last.Code, carriedAdvice[last.Code], "%s (in %d of %d trials)", last.Text, len(trials), len(c.trials))
+		texts := record.Gather(trials[len(trials)-1], func(w of) string { return w.Text })
+		for _, text := range texts {
+			in := len(trials) // the text of a warning can differ from trial to trial
+			if len(texts) > 1 {
+				in = 0
+				for _, t := range trials {
+					if slices.ContainsFunc(t, func(w of) bool { return w.Text == text[0].Text }) {
+						in++
+					}
+				}
+			}
+			out.add(text[0].Code, carriedAdvice[text[0].Code], "%s (in %d of %d trials)", text[0].Text, in, len(c.trials))
+		}
 	}
 	return out
 }

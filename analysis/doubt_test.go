@@ -88,6 +88,16 @@ func TestRowWarnings(t *testing.T) {
 				t.Warnings = []record.Warning{{Code: "generator-limited", Text: "client at 100 %"}, {Code: "generator-limited", Text: "client at 100 %"}}
 			}
 		}), "client at 100 % (in 3 of 8 trials)"},
+		{"several of a code", "bridge", "remark", each("bridge", func(i int, t *record.Trial) {
+			if i > 4 {
+				t.Warnings = []record.Warning{{Code: "remark", Text: "one"}, {Code: "remark", Text: "another"}}[:2-i%2]
+			}
+		}), "one (in 4 of 8 trials)"},
+		{"the other of a code", "bridge", "remark", each("bridge", func(i int, t *record.Trial) {
+			if i > 4 {
+				t.Warnings = []record.Warning{{Code: "remark", Text: "another"}, {Code: "remark", Text: "one"}}[i%2:]
+			}
+		}), "another (in 2 of 8 trials)"},
 		{"histogram", "bridge", WarnHistogram, each("bridge", func(i int, t *record.Trial) {
 			if i == 2 {
 				t.Latency = &record.Histogram{Encoded: "x"}
