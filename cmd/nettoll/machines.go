@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -61,10 +62,15 @@ func (f *runFlags) crosses(c record.Cell) bool {
 	return onMachines(c.Network) || !f.private && c.Hosts <= len(f.at) && strings.HasPrefix(c.Network, "swarm:")
 }
 
+// across returns the cells that send through the user's own network.
+func (f *runFlags) across(cells []record.Cell) []record.Cell {
+	return slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return !f.crosses(c) })
+}
+
 // suitMachines finds mistakes in the flags for a run of the cells.
 func (f *runFlags) suitMachines(cells []record.Cell) error {
 	m, of := &f.machineFlags, ofMachines(cells)
-	across := slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return !f.crosses(c) })
+	across := f.across(cells)
 	if len(of) == 0 {
 		idle := machineFlagNames
 		if len(across) > 0 {
@@ -244,7 +250,7 @@ func (m *machineFlags) machines() (*ssh.SSH, error) {
 
 // reach logs in to the machines, before anything is measured, and says what will be sent where.
 func (a *app) reach(ctx context.Context, f *runFlags, cells []record.Cell) error {
-	across := slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return !f.crosses(c) })
+	across := f.across(cells)
 	if nodes := ofEngines(across); len(nodes) > 0 {
 		a.announce(f, nodes, strings.Join(f.at, " and ")+" (nodes of your swarm)")
 	}
@@ -272,12 +278,24 @@ func (a *app) reach(ctx context.Context, f *runFlags, cells []record.Cell) error
 // announce says what cells send through the user's own network, on each of the ways.
 func (a *app) announce(f *runFlags, cells []record.Cell, ways ...string) {
 	bound := "as fast as it goes"
-	if f.rate > 0 {
-		bound = fmt.Sprintf("at most %v of payload", plan.BitRate(f.rate))
+	if most := cmp.Or(f.rate, held(cells)); most > 0 {
+		bound = fmt.Sprintf("at most %v of payload", plan.BitRate(most))
 	}
 	for _, way := range ways {
 		fmt.Fprintf(a.stderr, "through your network: %s between %s: %s\n", strings.Join(distinct(cells, workloadText), ", "), way, bound)
 	}
+}
+
+// held returns the highest of the rates, in bit/s, that cells are held to; 0 if one of them is held to none. A run that is
+// resumed has cells that were held to its ceiling.
+func held(cells []record.Cell) (most uint64) {
+	for _, c := range cells {
+		if c.Options.Bandwidth == 0 {
+			return 0
+		}
+		most = max(most, uint64(c.Pairs()*max(c.Options.Streams, 1)*c.Options.Bandwidth))
+	}
+	return most
 }
 
 // equip sends the tools of cells to machines that lack them, before any trial, whose time would include it. Where that

@@ -143,6 +143,13 @@ func TestHold(t *testing.T) {
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v", got, err)
 	}
+	// A resumed run is given no ceiling again.
+	if most := held(got[:3]); most != 100e6 {
+		t.Errorf("the cells are held to %d bit/s together", most)
+	}
+	if most := held([]record.Cell{at(across, 10e6, 0), across}); most != 0 {
+		t.Errorf("a cell that is held to no rate sends %d bit/s", most)
+	}
 }
 
 // bare is a machine that has nothing but busybox: logins are in a file system of their own.
