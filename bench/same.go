@@ -259,21 +259,37 @@ func aloneFull(ctx context.Context, w *work) error {
 
 // alone measures the networks of a suite as the suite does, many standing at once, and then with each standing alone
 // with its baseline, w.size times. It judges whether the networks that stand at the same time leave a network's ratio
-// unchanged. What stands does not depend on the IP version, so IPv4 is enough.
+// unchanged. Networks that the suite measures alone, too, are left out. What stands does not depend on the IP version,
+// so IPv4 is enough.
 func alone(ctx context.Context, w *work, suite string, args ...string) error {
 	s := newSides("alone", "among")
 	w.total = 2 * w.size
+	var names []string
 	for pass := range w.size {
 		for i := range 2 {
-			side := (i + pass) % 2 // either comes first as often
-			all := slices.Concat([]string{"--suite", suite, "-4", "--yes", "--together", []string{"1", "0"}[side]}, args)
+			side := (i + pass + 1) % 2 // either comes first as often; the first run shows which networks stand among others
+			all := slices.Concat([]string{"--suite", suite, "-4", "--yes", "--together", []string{"1", "0"}[side]}, args, names)
 			f, err := w.run(ctx, fmt.Sprintf("%s-%s-%d", w.name, s.names[side], pass+1), all...)
 			if err != nil {
 				return err
 			}
-			s.add(side, f)
+			if names == nil {
+				names = takingTurns(f)
+			}
+			s.add(side, partOf(f, func(c record.Cell) bool { return slices.Contains(names, c.Network) || c.IsNative() }, func(record.Trial) bool { return true }))
 		}
 	}
 	s.show()
 	return nil
+}
+
+// takingTurns returns the networks of a run that took turns, or failed.
+func takingTurns(f *record.File) (names []string) {
+	for _, t := range f.Trials {
+		whole := t.Status == record.OK && len(t.Slices) == 0
+		if !t.Cell.IsNative() && t.Status != record.Skipped && !whole && !slices.Contains(names, t.Cell.Network) {
+			names = append(names, t.Cell.Network)
+		}
+	}
+	return names
 }
