@@ -3,8 +3,11 @@ package runner
 import (
 	"math"
 	"testing"
+	"time"
 
+	"nettoll/network"
 	"nettoll/record"
+	"nettoll/sampler"
 )
 
 // TestEveryTrialKeepsItsCost checks that a trial in which the machine seems to have used less CPU
@@ -67,5 +70,38 @@ func TestMixedTrafficHasNoSharedFigures(t *testing.T) {
 	delete(trial.Metrics, record.Fairness)
 	if addShares(&trial); trial.Metrics[record.Fairness].Value != 0 {
 		t.Errorf("one stream and one flow of transactions share at %v", trial.Metrics[record.Fairness].Value)
+	}
+}
+
+// TestRestingDaemons checks what a daemon is said to use while other networks have their turns, depending on which
+// readings were late.
+func TestRestingDaemons(t *testing.T) {
+	at := func(second, used float64, late bool) edge {
+		now := time.Unix(0, int64(second*1e9))
+		return edge{
+			machines: []sampler.Snapshot{idling(second, 0)}, late: late,
+			daemons: []sampler.ProcessTime{sampler.Used(now, time.Duration(used*1e9))},
+		}
+	}
+	for name, c := range map[string]struct {
+		turns        []turnUse
+		cpu, watched float64
+	}{
+		"one turn":                  {[]turnUse{{from: at(0, 0, false), to: at(1, 1, false)}}, 0, 0},
+		"between two turns":         {[]turnUse{{from: at(0, 0, false), to: at(1, 1, false)}, {from: at(5, 1.5, false), to: at(6, 3, false)}}, 0.5, 4},
+		"in another network's":      {[]turnUse{{from: at(0, 0, false), to: at(1.1, 1, true)}, {from: at(5, 1.5, false), to: at(6, 3, false)}}, 0.5, 3.9},
+		"in its own turn":           {[]turnUse{{from: at(0, 0, false), to: at(1, 1, false)}, {from: at(5.1, 1.6, true), to: at(6, 3, false)}}, 0, 0},
+		"in its own, once of twice": {[]turnUse{{from: at(0, 0, false), to: at(1, 1, false)}, {from: at(5.1, 1.6, true), to: at(6, 3, false)}, {from: at(8, 3.25, false), to: at(9, 4, false)}}, 0.25, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &watcher{daemons: []network.Daemon{{Name: "d"}}, turns: c.turns}
+			got := w.resting()
+			if got == nil {
+				got = &record.Resting{}
+			}
+			if math.Abs(got.CPU-c.cpu) > 1e-9 || math.Abs(got.Watched-c.watched) > 1e-9 {
+				t.Errorf("%+v, want CPU %v in %v", *got, c.cpu, c.watched)
+			}
+		})
 	}
 }

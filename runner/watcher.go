@@ -174,12 +174,13 @@ func crossedIn(turns []turnUse) (bytes uint64) {
 }
 
 // resting returns the CPU time of the daemons between one turn of their network and the next; nil
-// if there are no daemons or nothing was watched.
+// if there are no daemons or nothing was watched. A first reading that was late was taken in the turn of
+// another network, and does no harm; a second one that was late includes part of the network's own turn.
 func (w *watcher) resting() *record.Resting {
 	var r record.Resting
 	for i := range max(0, len(w.turns)-1) {
 		others := turnUse{from: w.turns[i].to, to: w.turns[i+1].from}
-		if others.from.late || others.to.late {
+		if others.to.late {
 			continue
 		}
 		seconds := others.seconds()
