@@ -28,7 +28,10 @@ type Info struct {
 	Single    bool // two of its kind cannot stand at once on hosts that they share
 	// Apart says that its daemons keep CPUs busy, or wake them hundreds of times a second, even if nothing is sent. All
 	// that stood at the same time would have other figures, also the baseline, so it stands alone.
-	Apart   bool
+	Apart bool
+	// Relays says that a process on the path, such as a proxy, accepts the clients' TCP connections and makes others, whose
+	// congestion control is always the machine's default.
+	Relays  bool
 	Has     []string      // what conditions need that not all networks take, such as record.Services
 	MTU     int           // the largest MTU of an underlay that it can use, in bytes; 0 means any
 	Startup time.Duration // how long its daemons take to start and to stop
@@ -119,6 +122,10 @@ type Network struct {
 	// Wire returns a filter in the syntax of pcap-filter(7) that every packet of the payload
 	// matches on the underlay between hosts. An empty one claims nothing.
 	Wire func(Family) string
+	// Relay sets the TCP congestion control of the connections that a process on the path makes from then on, as proxies do
+	// for each that they accept. "" means the machine's default. Nil means that there is no such process, or one that cannot
+	// be told: see Info.Relays.
+	Relay func(ctx context.Context, congestion string) error
 	// FirstPort is the value for Topology.FirstPort if the network had to choose another one.
 	FirstPort int
 	// Fragments is how many IP fragments that do not belong to the payload the daemons of one host

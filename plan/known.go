@@ -53,6 +53,8 @@ type Network struct {
 	Single bool
 	// Apart says that it disturbs whatever is measured while it stands, even if nothing is sent over it.
 	Apart bool
+	// Relays says that its traffic is relayed with the machine's own congestion control.
+	Relays bool
 	// Has is what it has of that which conditions need, such as record.Services.
 	Has []string
 	// Startup is the extra time that building and removing the network take, beyond VisitOverhead: that of its

@@ -139,6 +139,8 @@ type Able struct {
 	Together int
 	// Apart has the networks that stand alone for their own sake.
 	Apart map[string]bool
+	// Relays has the networks whose traffic is relayed with the machine's own congestion control.
+	Relays map[string]bool
 	// Bounded reports whether a network is one of those of which only Room can stand at once. If Room is 1, each of
 	// them stands alone.
 	Bounded func(network string) bool
@@ -152,6 +154,7 @@ type Room struct {
 	Crowd  int  // containers of all of them together, unless one alone has more
 	Single bool // two of its kind, as twins are, cannot
 	Apart  bool // it stands alone
+	Relays bool // see network.Info
 }
 
 // like returns how many networks like that of a cell can stand at once.
@@ -168,9 +171,10 @@ func (r Room) like(c record.Cell) int {
 // AbleTo works out which of a run's networks can stand at once. The result is the same in every round, so that a network
 // is always measured in the same way.
 func AbleTo(cells []record.Cell, set record.Settings, room func(network string) Room, turns func(tool, workload string) bool) Able {
-	bounded, apart, among, least := map[string]bool{}, map[string]bool{}, 0, 0
+	bounded, apart, relays, among, least := map[string]bool{}, map[string]bool{}, map[string]bool{}, 0, 0
 	for _, v := range group(cells) {
 		r := room(v.Network)
+		relays[v.Network] = r.Relays
 		if r.Apart {
 			apart[v.Network] = true
 			continue
@@ -190,6 +194,7 @@ func AbleTo(cells []record.Cell, set record.Settings, room func(network string) 
 	return Able{
 		Together: set.Together,
 		Apart:    apart,
+		Relays:   relays,
 		Bounded:  func(network string) bool { return !fit && bounded[network] },
 		Room:     least,
 		Turns:    turns,
@@ -214,7 +219,7 @@ func (k Known) able(cells []record.Cell, set record.Settings) Able {
 	room := func(network string) Room {
 		p := k.platformOf(network)
 		kind := k.kindOf(network)
-		return Room{p.AtOnce, p.Crowd, kind.Single, kind.Apart}
+		return Room{p.AtOnce, p.Crowd, kind.Single, kind.Apart, kind.Relays}
 	}
 	return AbleTo(cells, set, room, func(tool, workload string) bool {
 		t, _ := k.tool(tool)
@@ -464,11 +469,15 @@ func (c Contest) Beside(r *rand.Rand) []record.Cell {
 
 // takesTurns reports whether the traffic of a cell can be measured in turns. It cannot where the traffic would not reach
 // its full rate by the end of a turn: on a shaped link, or when paced by BBR, whose model of the path is older than a
-// turn, as the machine's own congestion control may do. Nor can it where a given rate leaves too little traffic in a
+// turn, as the machine's own congestion control may do, here or in a process on the path. Every ten seconds BBR probes for
+// 200 ms, in which it hardly sends: that is all of one slice in some, and next to nothing of a trial. Nor can it where a given rate leaves too little traffic in a
 // slice, or where there are more than mostFlows flows.
 func takesTurns(c record.Cell, set record.Settings, able Able) bool {
 	o := c.Options
 	control := cmp.Or(o.Congestion, set.Congestion, record.MachinesOwn)
+	if able.Relays[c.Network] {
+		control = record.MachinesOwn
+	}
 	return able.Turns(c.Tool, c.Workload) && c.Underlay == "" && control != record.MachinesOwn && !strings.HasPrefix(control, "bbr") &&
 		fillsSlice(c) && c.Pairs()*max(o.Streams, 1) <= mostFlows
 }

@@ -658,6 +658,21 @@ func TestGivenRatesInTurns(t *testing.T) {
 	}
 }
 
+// TestRelayedTrafficHasWholeTrials checks that a network does not take turns if its traffic is relayed with the machine's own
+// congestion control, which may be BBR, while others do.
+func TestRelayedTrafficHasWholeTrials(t *testing.T) {
+	cells := []record.Cell{cellOf("host", record.TCPStream), cellOf("bridge", record.TCPStream), cellOf("published-proxy", record.TCPStream)}
+	set := record.Settings{Turns: true, Congestion: "cubic", Duration: 0.2}
+	room := func(network string) Room { return Room{AtOnce: 12, Relays: network == "published-proxy"} }
+	groups := Groups(Visits(cells, 1, 1), set, AbleTo(cells, set, room, func(string, string) bool { return true }), nil)
+	if len(groups) != 1 || len(groups[0].Visits) != 3 || len(groups[0].Contests) != 1 {
+		t.Fatalf("%+v", groups)
+	}
+	if whole := groups[0].Whole; len(whole) != 1 || whole[0].Network != "published-proxy" {
+		t.Errorf("whole trials of %+v", whole)
+	}
+}
+
 func TestSlices(t *testing.T) {
 	for _, c := range []struct {
 		workload string

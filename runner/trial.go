@@ -175,6 +175,11 @@ func (s *session) approach(ctx context.Context, t *record.Trial) (*attempt, erro
 	a.watch = newWatcher(a.at, s, links)
 	a.job = workload.Job{Workload: t.Cell.Workload, Options: t.Cell.Options, CPUs: a.at.place(t.Cell.Placement, links), Distant: s.network.Distant}
 	a.job.Options.Congestion = s.r.congestion(tool, t.Cell)
+	if relay := s.network.Relay; relay != nil {
+		if err := relay(ctx, a.job.Options.Congestion); err != nil {
+			return nil, fmt.Errorf("proxy: %w", err)
+		}
+	}
 	for _, l := range links {
 		a.job.Pairs = append(a.job.Pairs, workload.Pair{
 			Client: l.client, Server: l.server, Addr: l.toServer, Listen: l.atServer, Port: l.port, Own: l.own,

@@ -96,7 +96,8 @@ type Network struct {
 	Needed []*daemon.Daemon
 	// Check looks for faults of a network that is up; nil: no fault is known to happen.
 	Check func(context.Context) error
-	// OnWire, Fragments and MadeUp become the fields Wire, Fragments and Page.MadeUp of network.Network.
+	// Relay, OnWire, Fragments and MadeUp become the fields Relay, Wire, Fragments and Page.MadeUp of network.Network.
+	Relay     func(ctx context.Context, congestion string) error
 	OnWire    func(network.Family) string
 	Fragments uint64
 	MadeUp    func() []string
@@ -121,7 +122,7 @@ func (n *Network) Standing() *network.Network {
 	return &network.Network{
 		Servers: endpoints(n.Servers), Clients: endpoints(n.Clients), Hosts: hosts,
 		Addr: n.addr, Own: n.own, Path: n.path, Close: n.Close,
-		Daemons: n.Procs, Fault: n.fault, Wire: n.OnWire, Fragments: n.Fragments, Remarks: n.remarks,
+		Daemons: n.Procs, Fault: n.fault, Relay: n.Relay, Wire: n.OnWire, Fragments: n.Fragments, Remarks: n.remarks,
 		Page: network.Page{MadeUp: n.MadeUp},
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -173,6 +175,9 @@ func (n *build) proxied() error {
 		for _, p := range procs {
 			n.Procs = append(n.Procs, network.Daemon{Name: fmt.Sprintf("daemon %d", p), Host: h.Name(), PID: p})
 		}
+	}
+	if own, err := os.ReadFile("/proc/sys/net/ipv4/tcp_congestion_control"); err == nil {
+		n.Notes = append(n.Notes, "docker-proxy sends to the containers with the machine's default congestion control, "+strings.TrimSpace(string(own)))
 	}
 	n.Hops = func(from, to *plumb.Node, _ network.Family) []network.Hop {
 		return append(n.toHost(from), to.PortHop(), to.Hop())

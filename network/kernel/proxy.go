@@ -10,7 +10,10 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"nettoll/agent"
 	"nettoll/network"
@@ -19,8 +22,9 @@ import (
 
 // Methods of the agent that runs the proxy.
 const (
-	methodServe = "published.serve"
-	methodCount = "published.count"
+	methodServe   = "published.serve"
+	methodCount   = "published.count"
+	methodControl = "published.control"
 )
 
 // forward is a port to serve.
@@ -56,6 +60,9 @@ func (p *publication) startProxy(ctx context.Context) error {
 	if err := client.Call(ctx, methodServe, ports, nil); err != nil {
 		return fmt.Errorf("published: proxy: %w", err)
 	}
+	p.Relay = func(ctx context.Context, congestion string) error {
+		return client.Call(ctx, methodControl, congestion, nil)
+	}
 	p.carried = func(ctx context.Context, server int) (c network.Count, err error) {
 		err = client.Call(ctx, methodCount, server, &c)
 		return c, err
@@ -69,13 +76,14 @@ func (p *publication) startProxy(ctx context.Context) error {
 func Handlers() map[string]agent.Handler {
 	p := &proxy{}
 	all := parts()
-	all[methodServe], all[methodCount] = agent.Typed(p.serve), agent.Typed(p.count)
+	all[methodServe], all[methodCount], all[methodControl] = agent.Typed(p.serve), agent.Typed(p.count), agent.Typed(p.control)
 	return all
 }
 
 type proxy struct {
-	bytes []atomic.Uint64 // by server
-	conns []atomic.Uint64
+	bytes      []atomic.Uint64 // by server
+	conns      []atomic.Uint64
+	congestion atomic.Value // TCP congestion control of new connections, a string; none or "" is the machine's default
 }
 
 func (p *proxy) serve(_ context.Context, ports []forward) (struct{}, error) {
@@ -109,6 +117,38 @@ func (p *proxy) count(_ context.Context, server int) (network.Count, error) {
 	return network.Count{Packets: p.conns[server].Load(), Bytes: p.bytes[server].Load()}, nil
 }
 
+// control sets the congestion control of new connections. What is sent to the container should not be paced otherwise than
+// what is sent over the networks that this one is compared with.
+func (p *proxy) control(_ context.Context, congestion string) (struct{}, error) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return struct{}{}, err
+	}
+	defer unix.Close(fd)
+	p.congestion.Store(congestion)
+	return struct{}{}, p.controlled(uintptr(fd))
+}
+
+// controls sets the congestion control of a connection.
+func (p *proxy) controls(c syscall.RawConn) (err error) {
+	if failed := c.Control(func(fd uintptr) { err = p.controlled(fd) }); failed != nil {
+		return failed
+	}
+	return err
+}
+
+// controlled sets the congestion control of a socket.
+func (p *proxy) controlled(fd uintptr) error {
+	name, _ := p.congestion.Load().(string)
+	if name == "" {
+		return nil
+	}
+	if err := unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, name); err != nil {
+		return fmt.Errorf("congestion control %q: %w", name, err)
+	}
+	return nil
+}
+
 // refusal is how long the proxy waits after it failed to accept a connection.
 const refusal = 20 * time.Millisecond
 
@@ -130,11 +170,20 @@ func (p *proxy) accept(l *net.TCPListener, f forward) {
 // carry copies both ways until both ends have closed.
 func (p *proxy) carry(client *net.TCPConn, f forward) {
 	defer client.Close()
-	server, err := net.DialTCP("tcp", nil, net.TCPAddrFromAddrPort(f.To))
+	accepted, err := client.SyscallConn()
+	if err != nil || p.controls(accepted) != nil {
+		return
+	}
+	dialer := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error { return p.controls(c) }}
+	dialed, err := dialer.Dial("tcp", f.To.String())
 	if err != nil {
 		return
 	}
-	defer server.Close()
+	defer dialed.Close()
+	server, ok := dialed.(*net.TCPConn)
+	if !ok {
+		return
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

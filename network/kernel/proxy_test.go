@@ -1,6 +1,7 @@
 package kernel_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -122,4 +123,91 @@ func cpuTime(t *testing.T) time.Duration {
 		t.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// TestProxiedConnectionsObey checks that both connections of the proxy use the congestion control that was set before they
+// were made.
+func TestProxiedConnectionsObey(t *testing.T) {
+	machine.Loopback(t)
+	echo, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer echo.Close()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := free.Addr().String()
+	free.Close()
+	h := kernel.Handlers()
+	params := fmt.Sprintf(`[{"Server": 0, "Listen": %q, "To": %q}]`, at, echo.Addr())
+	if _, err := h["published.serve"](t.Context(), json.RawMessage(params)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h["published.control"](t.Context(), json.RawMessage(`"invented"`)); err == nil || !strings.Contains(err.Error(), `congestion control "invented"`) {
+		t.Errorf("error %v", err)
+	}
+	for _, want := range []string{"reno", "", "reno"} {
+		if _, err := h["published.control"](t.Context(), json.RawMessage(fmt.Sprintf("%q", want))); err != nil {
+			t.Fatal(err)
+		}
+		client, err := net.Dial("tcp", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server, err := echo.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, err := os.ReadFile("/proc/sys/net/ipv4/tcp_congestion_control")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = cmp.Or(want, strings.TrimSpace(string(own)))
+		// The proxy's ends are in this process, too: they are the sockets whose peers these two are.
+		for peer, c := range map[string]net.Conn{"client": client, "server": server} {
+			if got := controlOf(t, c.RemoteAddr(), c.LocalAddr()); got != want {
+				t.Errorf("towards the %s the proxy uses %s, want %s", peer, got, want)
+			}
+		}
+		client.Close()
+		server.Close()
+	}
+}
+
+// controlOf returns the congestion control of this process' TCP connection between two addresses.
+func controlOf(t *testing.T, local, remote net.Addr) string {
+	t.Helper()
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := func(a unix.Sockaddr) int {
+		if in, ok := a.(*unix.SockaddrInet4); ok {
+			return in.Port
+		}
+		return -1
+	}
+	for _, f := range open {
+		var fd int
+		if _, err := fmt.Sscan(f.Name(), &fd); err != nil {
+			continue
+		}
+		from, err := unix.Getsockname(fd)
+		if err != nil || port(from) != local.(*net.TCPAddr).Port {
+			continue
+		}
+		to, err := unix.Getpeername(fd)
+		if err != nil || port(to) != remote.(*net.TCPAddr).Port {
+			continue
+		}
+		name, err := unix.GetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	t.Fatalf("no connection from %s to %s", local, remote)
+	return ""
 }
