@@ -52,7 +52,7 @@ func (r *Runner) takeTurns(ctx context.Context, c plan.Contest, in []*session, r
 	outer := ctx
 	turn := plan.TurnOf(c.Workload())
 	order := c.Order(plan.Slices(c.Workload(), r.Settings), plan.Chance(r.Settings, round, "turns of "+c.Key()))
-	limit := r.patience(time.Duration(len(c.Cells))*grace) + time.Duration(len(c.Cells)+len(order))*turn.Length()
+	limit := r.patience(time.Duration(len(c.Cells))*grace) + time.Duration(len(c.Cells)+len(order))*(turn.Length()+turn.Drain)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the turns of %d networks took more than %v", len(c.Cells), limit))
 	defer cancel()
 	trials = make([]record.Trial, len(c.Cells))
@@ -195,23 +195,26 @@ func (r *Runner) play(ctx context.Context, players []*player, order []int, turn 
 	if len(here) == 0 {
 		return first
 	}
-	begins := time.Now().Add(notice)
-	for i, p := range whose {
-		p.begins = append(p.begins, begins.Add(time.Duration(i)*turn.Length()))
+	began := time.Now().Add(notice)
+	begins := make([]time.Time, 0, len(whose)+1) // of the turns, and the end of the last
+	over := began
+	for _, p := range whose {
+		p.begins, begins = append(p.begins, over), append(begins, over)
+		over = over.Add(turn.Length() + p.drain(turn))
 	}
-	over := begins.Add(time.Duration(len(whose)) * turn.Length())
+	begins = append(begins, over)
 	var running sync.WaitGroup
 	for _, p := range here {
 		running.Go(func() {
-			p.each, p.together, p.err = p.standing.Turns(ctx, workload.Turns{Begins: p.begins, Cold: plan.Cold, Over: over, Ahead: p.ahead})
+			p.each, p.together, p.err = p.standing.Turns(ctx, workload.Turns{Begins: p.begins, Cold: plan.Cold, Drain: p.drain(turn), Over: over, Ahead: p.ahead})
 		})
 	}
 	counted := whose[len(here):]
-	first = begins.Add(time.Duration(len(here)) * turn.Length())
+	next := begins[len(here):] // turns that count begin
+	first = next[0]
 	edges := make([]turnEdge, len(counted)+1)
-	next, look := make([]time.Time, len(edges)), make([]time.Time, len(edges)) // turns begin, and counters are read
+	look := make([]time.Time, len(edges)) // counters are read
 	for i := range edges {
-		next[i] = first.Add(time.Duration(i) * turn.Length())
 		look[i] = next[i].Add(here[0].standing.Gap() - turn.Rest)
 	}
 	far := farEdgesOf(ctx, here, counted, look, clocks)
@@ -254,8 +257,16 @@ func (r *Runner) play(ctx context.Context, players []*player, order []int, turn 
 			}
 		}
 	}
-	r.spent += time.Duration(len(whose)) * turn.Length()
+	r.spent += over.Sub(began)
 	return first
+}
+
+// drain returns how much longer than others the network rests after its turns.
+func (p *player) drain(turn plan.Turn) time.Duration {
+	if len(p.s.network.Daemons) == 0 {
+		return 0
+	}
+	return turn.Drain
 }
 
 // readBy samples between two turns; the next one starts at begins. Other machines are read by their agents.

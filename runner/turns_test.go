@@ -17,6 +17,7 @@ import (
 	"nettoll/network"
 	"nettoll/network/kernel"
 	"nettoll/network/udpoverlay"
+	"nettoll/plan"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/record"
@@ -130,6 +131,63 @@ func TestNetworksTakeTurns(t *testing.T) {
 				t.Errorf("%s: %v had no turn of the baseline within %v s", work, one, nearest)
 			}
 		}
+	}
+}
+
+// TestTunnelsOfDaemonsDrain checks that a network whose daemons carry the payload has more time until the next turn begins, since
+// they queue more than the kernel does.
+func TestTunnelsOfDaemonsDrain(t *testing.T) {
+	networks := map[string]network.Driver{"native": kernel.Native(), "vxlan": kernel.VXLAN(), "tunnel": udpoverlay.NewTUN()}
+	type begun struct {
+		at      float64
+		network string
+	}
+	var all []begun
+	for _, tr := range takeTurns(t, lab.New(), engine.New(), 2, networks, record.TCPStream) {
+		if tr.Status != record.OK {
+			t.Errorf("%s: %s, %s", tr.Cell.Network, tr.Status, tr.Reason)
+		}
+		for _, s := range tr.Slices {
+			all = append(all, begun{s.At, tr.Cell.Network})
+		}
+	}
+	slices.SortFunc(all, func(a, b begun) int { return cmp.Compare(a.at, b.at) })
+	turn, seen := plan.TurnOf(record.TCPStream), map[string]bool{}
+	for i := range max(1, len(all)) - 1 {
+		want := turn.Length()
+		if all[i].network == "tunnel" {
+			want += turn.Drain
+		}
+		if got := all[i+1].at - all[i].at; math.Abs(got-want.Seconds()) > 1e-6 {
+			t.Errorf("%v s lie between turns of %s and %s, want %v", got, all[i].network, all[i+1].network, want)
+		}
+		seen[all[i].network] = true
+	}
+	if len(seen) != 3 {
+		t.Errorf("turns: %v", all)
+	}
+}
+
+// TestProxiesLearnTheCongestionControl checks that a process on the path is told which congestion control a trial uses.
+func TestProxiesLearnTheCongestionControl(t *testing.T) {
+	own, err := sampler.ReadCongestion("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var told []string
+	relayed := kernel.Bridge().Then(func(_ context.Context, _ network.Topology, n *network.Network) error {
+		n.Relay = func(_ context.Context, congestion string) error {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, congestion)
+			return nil
+		}
+		return nil
+	})
+	inTurns(t, lab.New(), engine.New(), relayed, record.TCPRR)
+	if len(told) == 0 || slices.ContainsFunc(told, func(c string) bool { return c != own.Unpaced(true) }) {
+		t.Errorf("told %q, want %s", told, own.Unpaced(true))
 	}
 }
 

@@ -22,6 +22,7 @@ type trial struct {
 	kinds   []kind         // the flows of each client
 	cookie  []byte
 	inTurns bool
+	drain   time.Duration // see workload.Turns
 	servers []*party
 	clients []*party
 	flows   []plannedFlow

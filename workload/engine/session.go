@@ -49,8 +49,9 @@ type session struct {
 	failed  chan error    // the first failure of a flow
 
 	turns   []turn
-	inTurns bool // the flows rest between the turns
-	cold    int  // number of turns at the beginning that do not count
+	inTurns bool          // the flows rest between the turns
+	cold    int           // number of turns at the beginning that do not count
+	drain   time.Duration // see startParams
 
 	mu        sync.Mutex
 	connected int

@@ -15,7 +15,8 @@ import (
 )
 
 // How a turn ends. The sender of a stream continues for overrun after its window: the receiver's
-// window is closed by the first read after it. Data in flight then has drainTime to arrive. Flows of
+// window is closed by the first read after it. Data in flight then has drainTime to arrive, or longer if the network
+// queues more (workload.Turns.Drain). Flows of
 // transactions need only answerRest, since each has at most one transaction under way.
 const (
 	overrun    = 2 * time.Millisecond
@@ -200,7 +201,7 @@ func (f *flow) await() {
 //
 //go:nosplit
 func (f *flow) drainEnds() int64 {
-	return f.session.turns[f.turn-1].closes + int64(streamRest)
+	return f.session.turns[f.turn-1].closes + int64(overrun+drainTime+f.session.drain)
 }
 
 // drained reports whether the peer has acknowledged everything that was sent, or the time for that
@@ -214,7 +215,7 @@ func (f *flow) drained(now int64) bool {
 	if err != nil || left < ackedLate {
 		return true
 	}
-	if now < f.pauses+int64(drainTime) {
+	if now < f.pauses+int64(drainTime+f.session.drain) {
 		return false
 	}
 	f.left[f.turn] = left
@@ -272,7 +273,7 @@ func (s *standing) Clocks() *workload.Clocks {
 // Turns implements workload.Standing.
 func (s *standing) Turns(ctx context.Context, when workload.Turns) (each []workload.Result, together workload.Result, err error) {
 	t, begins := s.t, when.Begins
-	t.inTurns = true
+	t.inTurns, t.drain = true, when.Drain
 	if len(begins) <= when.Cold {
 		return nil, together, fmt.Errorf("%d turns are given, but the first %d do not count", len(begins), when.Cold)
 	}
@@ -294,7 +295,7 @@ func (s *standing) Turns(ctx context.Context, when workload.Turns) (each []workl
 	over := ours + int64(last.Sub(now))
 	limit := time.Until(last) + t.job.Warmup + t.job.Duration + lastWait + t.answerLimit()
 	err = t.each(ctx, t.parties(), func(ctx context.Context, p *party) error {
-		start := startParams{Session: p.session, Warmup: t.job.Warmup, Duration: t.job.Duration, Cold: when.Cold, Over: p.at(over)}
+		start := startParams{Session: p.session, Warmup: t.job.Warmup, Duration: t.job.Duration, Cold: when.Cold, Over: p.at(over), Drain: when.Drain}
 		for _, b := range at {
 			start.Turns = append(start.Turns, p.at(b))
 		}
@@ -349,7 +350,7 @@ func (t *trial) turnResults(turns int) (all []workload.Result, err error) {
 		}
 		if left := t.left(i); left > 0 {
 			r.Warnings = append(r.Warnings, record.Warning{
-				Code: workload.WarnOverran, Text: fmt.Sprintf("%d bytes were still on their way %v after a turn had ended", left, t.traffic.rests),
+				Code: workload.WarnOverran, Text: fmt.Sprintf("%d bytes were still on their way %v after a turn had ended", left, t.traffic.rests+t.drain),
 			})
 		}
 		all = append(all, r)

@@ -163,7 +163,8 @@ func TestWhatIsOnItsWayIsNoticed(t *testing.T) {
 	if err := unix.SetNonblock(fd, true); err != nil {
 		t.Fatal(err)
 	}
-	f := &flow{fd: fd, pauses: nanotime(), left: make([]int, 1)}
+	const more = 50 * time.Millisecond
+	f := &flow{fd: fd, pauses: nanotime(), left: make([]int, 1), session: &session{drain: more}}
 	if !f.drained(nanotime()) || f.left[0] != 0 {
 		t.Errorf("of nothing %d bytes are left", f.left[0])
 	}
@@ -173,7 +174,10 @@ func TestWhatIsOnItsWayIsNoticed(t *testing.T) {
 	if f.pauses = nanotime(); f.drained(f.pauses) || f.left[0] != 0 {
 		t.Errorf("it does not wait for the time to be over; %d bytes are left", f.left[0])
 	}
-	if !f.drained(f.pauses+int64(drainTime)) || !errors.Is(err, unix.EAGAIN) || f.left[0] == 0 {
+	if f.drained(f.pauses+int64(drainTime)) || f.left[0] != 0 {
+		t.Errorf("it does not wait for a network that queues more; %d bytes are left", f.left[0])
+	}
+	if !f.drained(f.pauses+int64(drainTime+more)) || !errors.Is(err, unix.EAGAIN) || f.left[0] == 0 {
 		t.Errorf("%v; %d bytes are left of what nobody reads", err, f.left[0])
 	}
 }
