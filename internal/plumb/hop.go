@@ -156,6 +156,17 @@ func HostHops(from, to *Node, _ network.Family) []network.Hop {
 	return hops
 }
 
+// Common returns the path that hops returns, with all of its hops as ones that others use, too: see network.Hop.
+func Common(hops func(from, to *Node, f network.Family) []network.Hop) func(from, to *Node, f network.Family) []network.Hop {
+	return func(from, to *Node, f network.Family) []network.Hop {
+		all := hops(from, to, f)
+		for i := range all {
+			all[i].Common = true
+		}
+		return all
+	}
+}
+
 // Side returns the hops on the host of a container between the container's port and the uplink, if
 // its peer is on the given host, which may be the same one.
 type Side func(at *Node, peer *Host, f network.Family) []network.Hop

@@ -208,14 +208,14 @@ func (s *Site) ClientsOnHosts() {
 	}
 }
 
-// OnHost makes a node of the host itself, at its underlay address. On a user's machine, the node is
+// OnHost makes a node of the host itself, at its underlay address. On a single machine of the user's, the node is
 // reached only from the same machine, over lo.
 func (s *Site) OnHost(h *Host) *Node {
 	n := &Node{
 		Endpoint: h.Host, NS: h.NS, Devices: h.Devices, Host: h, Device: h.Uplink().Device,
 		Addr4: h.OnUnderlay(false), Addr6: h.OnUnderlay(true),
 	}
-	if h.Facts().Borrowed {
+	if h.Facts().Borrowed && len(s.Hosts) == 1 {
 		n.Addr4, n.Addr6 = OverLoopback(n, n, network.IPv4), OverLoopback(n, n, network.IPv6)
 	}
 	return n

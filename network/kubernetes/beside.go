@@ -5,7 +5,6 @@ import (
 
 	"nettoll/internal/plumb"
 	"nettoll/kube"
-	"nettoll/network"
 	"nettoll/platform"
 )
 
@@ -39,13 +38,4 @@ func (n *build) table() string {
 
 // onNodesOfOthers marks the hops as common. They are devices of the nodes: the cluster's own programs use them, and packets
 // of pods cross them, although the paths of networks between pods need not name them.
-func (n *build) onNodesOfOthers() {
-	plain := n.Hops
-	n.Hops = func(from, to *plumb.Node, f network.Family) []network.Hop {
-		hops := plain(from, to, f)
-		for i := range hops {
-			hops[i].Common = true
-		}
-		return hops
-	}
-}
+func (n *build) onNodesOfOthers() { n.Hops = plumb.Common(n.Hops) }

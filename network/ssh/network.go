@@ -41,13 +41,7 @@ func native() network.Driver {
 			if topo.Hosts == 1 { // others use the card, so it cannot be proved that the payload does not cross it
 				hops = plumb.LoopbackHops
 			}
-			n.Hops = func(from, to *plumb.Node, f network.Family) []network.Hop {
-				all := hops(from, to, f)
-				for i := range all {
-					all[i].Common = true
-				}
-				return all
-			}
+			n.Hops = plumb.Common(hops)
 			return n.standing(), nil
 		},
 	}
@@ -113,9 +107,6 @@ func (n *build) onMachines() {
 	n.OnHosts()
 	if len(n.Hosts) == 1 {
 		return
-	}
-	for _, node := range append(n.Servers[:len(n.Servers):len(n.Servers)], n.Clients...) {
-		node.Addr4, node.Addr6 = node.Host.OnUnderlay(false), node.Host.OnUnderlay(true)
 	}
 	n.Refuse = func(_, to *plumb.Node, f network.Family, at netip.Addr) error {
 		if at.IsValid() {
