@@ -88,7 +88,7 @@ var floors = []string{
 	"record report/plot internal/await internal/oneline internal/undo internal/beside internal/origin internal/emulated internal/cgroup internal/netns internal/nl/nft",
 	"platform",
 	"agent network reference plan internal/nl internal/keeper internal/nsexec docker/rootfs",
-	"workload sampler analysis docker/dial internal/bootstrap",
+	"workload sampler analysis docker/dial internal/bootstrap internal/uplink",
 	"internal/program internal/remote",
 	"internal/daemon",
 	"docker/engine internal/plumb",

@@ -6,10 +6,10 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"strconv"
 
 	"nettoll/internal/plumb"
 	"nettoll/internal/remote"
+	"nettoll/internal/uplink"
 	"nettoll/network"
 	"nettoll/platform"
 )
@@ -112,10 +112,7 @@ func (n *build) onMachines() {
 		if at.IsValid() {
 			return nil
 		}
-		return &platform.Unsupported{
-			Feature: "IPv" + strconv.Itoa(int(f)) + " between the machines", Option: "addresses by which they reach each other",
-			Remedy: "give them such addresses, or name them with --address",
-		}
+		return uplink.Unaddressed(int(f))
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"nettoll/internal/nsexec"
 	"nettoll/internal/oneline"
 	"nettoll/internal/remote"
+	"nettoll/internal/uplink"
 	"nettoll/platform"
 )
 
@@ -92,7 +93,7 @@ func serverOf(connection string) netip.Addr {
 		return netip.Addr{}
 	}
 	at, err := netip.ParseAddr(f[2])
-	if err != nil || !usable(at.Unmap()) {
+	if err != nil || !uplink.Usable(at.Unmap()) {
 		return netip.Addr{}
 	}
 	return at.Unmap()
