@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"nettoll/internal/nl"
 	"nettoll/platform"
@@ -115,7 +116,7 @@ func (p pair) String() string {
 func (p pair) sameDevices(o pair) bool { return p.a.Device == o.a.Device && p.b.Device == o.b.Device }
 
 // between returns a pair of one IP version. An address that is given is used; otherwise one at which the machines are
-// reached, and otherwise one on a network that both are on. An address that both
+// reached, and otherwise one on a network that both are on, if there is only one such network. An address that both
 // machines have, such as that of Docker's bridge, does not count. If the machines have a pair of the other IP version,
 // this one crosses the same devices, or is given.
 func between(ctx context.Context, a, b Machine, ofA, ofB []nl.Address, six bool, other pair) (p pair, ok bool, err error) {
@@ -143,7 +144,7 @@ func between(ctx context.Context, a, b Machine, ofA, ofB []nl.Address, six bool,
 	}
 	if p.b.At.IsValid() {
 		found := try([]netip.Addr{p.b.At.Addr()})
-		return chosen(found)
+		return chosen(a, b, found)
 	}
 	if found := try(reached(ctx, a, b, six)); len(found) > 0 {
 		return found[0], true, nil
@@ -154,15 +155,23 @@ func between(ctx context.Context, a, b Machine, ofA, ofB []nl.Address, six bool,
 			near = append(near, one.At.Addr())
 		}
 	}
-	return chosen(try(near))
+	return chosen(a, b, try(near))
 }
 
-// chosen returns the first pair.
-func chosen(found []pair) (p pair, ok bool, err error) {
-	if len(found) == 0 {
+// chosen returns the only pair. Several are over several networks, and which of them is meant is for the user to say.
+func chosen(a, b Machine, found []pair) (p pair, ok bool, err error) {
+	switch len(found) {
+	case 0:
 		return p, false, nil
+	case 1:
+		return found[0], true, nil
 	}
-	return found[0], true, nil
+	var ways []string
+	for _, p := range found {
+		ways = append(ways, p.String())
+	}
+	return p, false, fmt.Errorf("%s and %s reach each other over several networks, by %s; name one with --address %s=%s,%s=%s",
+		a.Name, b.Name, strings.Join(ways, ", or by "), a.Name, found[0].a.At.Addr(), b.Name, found[0].b.At.Addr())
 }
 
 // reached returns addresses of b, in the order in which they are tried: those at which it is reached, and those from which

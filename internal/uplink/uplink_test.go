@@ -66,6 +66,10 @@ func TestJoin(t *testing.T) {
 			[]Machine{unreached("eth0 10.0.0.1/24", "eth0 10.0.0.11/24"), unreached("eth0 10.0.0.2/24", "eth0 10.0.0.12/24")},
 			[]string{"eth0 10.0.0.1/24", "eth0 10.0.0.2/24"},
 		},
+		"two networks": {
+			[]Machine{unreached("eth0 10.0.0.1/24", "eth1 10.1.0.1/24"), unreached("eth0 10.0.0.2/24", "eth1 10.1.0.2/24")},
+			[]string{"a and b reach each other over several networks, by 10.0.0.1 and 10.0.0.2 (eth0, eth0), or by 10.1.0.1 and 10.1.0.2 (eth1, eth1); name one with --address a=10.0.0.1,b=10.0.0.2"},
+		},
 		"two networks, and one is reached": {
 			[]Machine{unreached("eth0 10.0.0.1/24", "eth1 10.1.0.1/24"), reachedAt("10.1.0.2", "eth0 10.0.0.2/24", "eth1 10.1.0.2/24")},
 			[]string{"eth1 10.1.0.1/24", "eth1 10.1.0.2/24"},
