@@ -31,7 +31,9 @@ type Info struct {
 	Apart bool
 	// Relays says that a process on the path, such as a proxy, accepts the clients' TCP connections and makes others, whose
 	// congestion control is always the machine's default.
-	Relays  bool
+	Relays bool
+	// Between says that it can connect machines of the user's, over the network that is between them.
+	Between bool
 	Has     []string      // what conditions need that not all networks take, such as record.Services
 	MTU     int           // the largest MTU of an underlay that it can use, in bytes; 0 means any
 	Startup time.Duration // how long its daemons take to start and to stop

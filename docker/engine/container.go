@@ -21,6 +21,7 @@ import (
 	"nettoll/agent"
 	"nettoll/internal/nl"
 	"nettoll/platform"
+	"nettoll/record"
 	"nettoll/sampler"
 )
 
@@ -70,6 +71,8 @@ type Container struct {
 	shown  bool // the namespaces of the engine's host can be reached from here
 	open   bool // it has the network of a user's machine
 	nets   map[string]*network.EndpointSettings
+
+	nic func(context.Context) (record.NIC, error) // see platform.Facts
 }
 
 // attachTries is how often a busy swarm may try to attach a container to one of its networks, for which
@@ -243,8 +246,11 @@ func (c *Container) OnHost() string { return c.host }
 
 // Facts implements platform.Endpoint. Processes of a container end with it.
 func (c *Container) Facts() platform.Facts {
-	return platform.Facts{NetNS: c.netNS(), About: c.engine.says(), Around: platform.Surroundings{Open: c.open}, CPUTime: c.cpuTime}
+	return platform.Facts{NetNS: c.netNS(), About: c.engine.says(), Around: platform.Surroundings{Open: c.open}, CPUTime: c.cpuTime, NIC: c.nic}
 }
+
+// Agent returns the container's first process.
+func (c *Container) Agent() *agent.Client { return c.first }
 
 // ID returns the engine's id of the container.
 func (c *Container) ID() string { return c.id }

@@ -22,10 +22,11 @@ type Host struct {
 	Index int
 
 	name     string
-	place    int           // among the networks that stand on a borrowed engine at once, from 0
-	under    platform.Host // the host that a private engine runs on; nil for an engine of the user
-	settings Settings      // of a private engine
-	here     bool          // the engine runs on this machine
+	place    int             // among the networks that stand on a borrowed engine at once, from 0
+	under    platform.Host   // the host that a private engine runs on; nil for an engine of the user
+	settings Settings        // of a private engine
+	here     bool            // the engine runs on this machine
+	link     platform.Uplink // of an engine of the user, towards the others of its network
 
 	sandboxes string // directory in which the engine names the namespaces of its containers and networks
 
@@ -127,16 +128,7 @@ func (h *Host) Facts() platform.Facts {
 		return platform.Facts{NetNS: h.NetNS(), Around: h.under.Facts().Around, Share: h.Share}
 	}
 	around := platform.Surroundings{Outlive: h.here, Open: true} // on another machine it is a container
-	return platform.Facts{NetNS: h.NetNS(), Borrowed: true, Around: around, Share: h.Share}
-}
-
-// Uplink implements platform.Host. A machine of the user has none: no traffic goes through its own
-// devices.
-func (h *Host) Uplink() platform.Uplink {
-	if h.under == nil {
-		return platform.Uplink{}
-	}
-	return h.under.Uplink()
+	return platform.Facts{NetNS: h.NetNS(), Borrowed: true, Around: around, Share: h.Share, NIC: h.nic()}
 }
 
 // NetNS returns the path of its network namespace, or "" for another machine.
@@ -178,7 +170,7 @@ func (h *Host) out(ctx context.Context) (*Container, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.host, c.open = h.name, true
+		c.host, c.open, c.nic = h.name, true, h.nic()
 		h.took(c)
 		h.outside = c
 	}
@@ -257,7 +249,7 @@ func (h *Host) Run(ctx context.Context, specs ...Spec) ([]*Container, error) {
 		if err != nil {
 			return err
 		}
-		c.host, c.open = h.name, s.Mode == "host" && h.under == nil
+		c.host, c.open, c.nic = h.name, s.Mode == "host" && h.under == nil, h.nic()
 		all[i] = c
 		h.took(c)
 		return nil

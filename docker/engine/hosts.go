@@ -16,6 +16,9 @@ type Hosts struct {
 	Swarm   *Swarm                      // that all engines are nodes of; nil if none was requested
 	Free    func()                      // releases the engines for others; nil if others may use them in any case
 	Discard func(context.Context) error // ends the engines of a private swarm; nil otherwise
+	// Apart says why nothing can be sent between the hosts themselves, which are several machines of the user's; nil if it
+	// can: then they have uplinks.
+	Apart error
 }
 
 // Transient implements platform.Hosts. Engines outlive networks, so it is false.

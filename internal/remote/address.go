@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"nettoll/internal/nl"
+	"nettoll/record"
 )
 
 // Addresses returns the machine's own addresses: see nl.NS.Addresses.
@@ -17,6 +18,12 @@ func (m *Machine) Addresses(ctx context.Context) (all []nl.Address, err error) {
 func (m *Machine) Way(ctx context.Context, to netip.Addr) (w nl.Way, err error) {
 	err = m.call(ctx, methodWay, to, &w)
 	return w, err
+}
+
+// Card describes a network card of the machine: see sampler.NIC.
+func (m *Machine) Card(ctx context.Context, device string) (n record.NIC, err error) {
+	err = m.call(ctx, methodNIC, device, &n)
+	return n, err
 }
 
 func addresses(context.Context, struct{}) (all []nl.Address, err error) {

@@ -102,10 +102,7 @@ func (h *Host) nic() func(context.Context) (record.NIC, error) {
 	if h.Link.Device == "" {
 		return nil
 	}
-	return func(ctx context.Context) (n record.NIC, err error) {
-		err = h.call(ctx, methodNIC, h.Link.Device, &n)
-		return n, err
-	}
+	return func(ctx context.Context) (record.NIC, error) { return h.Card(ctx, h.Link.Device) }
 }
 
 // Sender returns the function that sends programs, or nil if none are sent: see platform.Facts.

@@ -3,48 +3,88 @@ package docker
 import (
 	"context"
 	"net/netip"
+	"strings"
 
 	"nettoll/docker/engine"
 	"nettoll/internal/plumb"
+	"nettoll/internal/uplink"
 	"nettoll/network"
 	"nettoll/platform"
 )
 
-// apart refuses several hosts that share no underlay of the lab: traffic between the user's own
-// machines would go through their own devices.
-func (n *build) apart() error {
-	if len(n.engines) > 1 && n.engines[0].Borrowed() {
-		return &platform.Unsupported{
-			Feature: "traffic between machines of your own", Option: "an address of each that nettoll may use",
-			Remedy: "--private-engine starts engines on hosts of the lab",
+// several reports whether the hosts are several machines of the user's.
+func (n *build) several() bool { return len(n.engines) > 1 && n.engines[0].Borrowed() }
+
+// onlyInLab refuses several machines of the user's for a network that would change more than their containers, or that
+// others would see.
+func (n *build) onlyInLab(feature string) error {
+	if !n.several() {
+		return nil
+	}
+	return &platform.Unsupported{
+		Feature: feature + " between machines of your own", Option: "hosts of the lab",
+		Remedy: "--private-engine starts engines there",
+	}
+}
+
+// onMachines has the payload cross the hosts' own devices. Between machines of the user's, others use these, too.
+func (n *build) onMachines(ctx context.Context) error {
+	n.Hops = plumb.HostHops
+	if n.several() {
+		if n.apart != nil {
+			return n.apart
 		}
+		n.Hops = plumb.Common(plumb.HostHops)
+		n.Refuse = func(_, _ *plumb.Node, f network.Family, at netip.Addr) error {
+			if at.IsValid() {
+				return nil
+			}
+			return uplink.Unaddressed(int(f))
+		}
+	}
+	return n.watched(ctx)
+}
+
+// watched has agents on other machines read the counters of the machines' devices by themselves.
+func (n *build) watched(ctx context.Context) error {
+	for i, h := range n.engines {
+		if h.Here() {
+			continue
+		}
+		a, err := h.Agent(ctx)
+		if err != nil {
+			return err
+		}
+		n.Hosts[i].Devices.Agent = a
 	}
 	return nil
 }
 
-// native runs processes of the hosts, without any container.
-func native(_ context.Context, n *build) error {
-	if !n.engines[0].Here() {
-		return &platform.Unsupported{
-			Feature: "processes outside containers", Option: "an engine on this machine",
-			Remedy: "compare with docker:host (--baseline docker:host)",
-		}
-	}
-	if err := n.apart(); err != nil {
+// native runs processes of the hosts, without any container. On another machine, which only its engine can start something
+// on, they are in a container that has the machine's network.
+func native(ctx context.Context, n *build) error {
+	if err := n.onMachines(ctx); err != nil {
 		return err
 	}
+	var away []string
+	for _, h := range n.engines {
+		if !h.Here() {
+			away = append(away, h.Name())
+		}
+	}
+	if away != nil {
+		n.Notes = append(n.Notes, "processes outside containers are in a container with the machine's network (docker run --network host) where only the engine can start them: "+strings.Join(away, ", "))
+	}
 	n.OnHosts()
-	n.Hops = plumb.HostHops
 	return nil
 }
 
 // hostMode is the network of docker run --network host.
 func hostMode(ctx context.Context, n *build) error {
-	if err := n.apart(); err != nil {
+	if err := n.onMachines(ctx); err != nil {
 		return err
 	}
 	n.Reach = func(_, to *plumb.Node, f network.Family) netip.Addr { return n.OnHost(to.Host).Addr(f) }
-	n.Hops = plumb.HostHops
 	return n.run(ctx, plain("host"), plain("host"))
 }
 
@@ -55,7 +95,7 @@ func sharedMode(ctx context.Context, n *build) error {
 	if err != nil {
 		return err
 	}
-	owner := nodeOf(n.Hosts[0], made[0])
+	owner := n.nodeOf(n.Hosts[0], made[0])
 	mode := plain("container:" + made[0].ID())
 	if err := n.run(ctx, mode, mode); err != nil {
 		return err

@@ -27,11 +27,11 @@ type variant struct {
 func All() []network.Driver {
 	return drivers([]variant{
 		{connect: native, Info: network.Info{
-			Name: "native", Hosts: []int{1, 2}, Around: platform.Surroundings{Outlive: true, Open: true},
+			Name: "native", Hosts: []int{1, 2}, Between: true, Around: platform.Surroundings{Outlive: true, Open: true},
 			About: "processes of the engines' hosts, outside all containers; the native of every network of Docker",
 		}},
 		{connect: hostMode, Info: network.Info{
-			Name: "host", Hosts: []int{1, 2}, Around: platform.Surroundings{Open: true},
+			Name: "host", Hosts: []int{1, 2}, Between: true, Around: platform.Surroundings{Open: true},
 			About: "containers with the host's own network (docker run --network host)",
 		}},
 		{connect: sharedMode, Info: network.Info{

@@ -42,7 +42,7 @@ func encrypted(ctx context.Context, n *build) error {
 		return nil
 	}
 	if n.engines[0].Borrowed() {
-		n.Notes = append(n.Notes, "the encryption is not proved: the uplinks of your own machines are not examined")
+		n.Notes = append(n.Notes, "the encryption is not proved: packets on the uplinks of your own machines are not examined")
 		return nil
 	}
 	return n.proveESP(t)

@@ -20,6 +20,10 @@ type build struct {
 	engines   []*engine.Host    // the hosts, in order
 	swarm     *engine.Swarm     // the swarm of the hosts' engines; nil outside of swarms
 	concealed map[string]string // namespaces that engines hide, by their contents
+	// apart says why nothing can be sent between several machines of the user's, on which the engines are; nil if it can.
+	apart error
+	// found becomes network.Network.Found.
+	found func(crossed []network.Hop) (remark, wrong string)
 	// balances reports whether nodes lead connections to servers, and return the answers.
 	balances bool
 }
@@ -27,7 +31,7 @@ type build struct {
 func begin(topo network.Topology, hosts *engine.Hosts) *build {
 	site := &plumb.Site{Topo: topo}
 	n := &build{
-		Network: &plumb.Network{Site: site}, engines: hosts.Docker, swarm: hosts.Swarm, concealed: map[string]string{},
+		Network: &plumb.Network{Site: site}, engines: hosts.Docker, swarm: hosts.Swarm, apart: hosts.Apart, concealed: map[string]string{},
 	}
 	site.Push("engines' objects", hosts.Close)
 	for i, h := range n.engines {
@@ -55,7 +59,7 @@ func (n *build) standing() *network.Network {
 	all := n.Standing()
 	all.Distant = slices.ContainsFunc(n.engines, func(h *engine.Host) bool { return !h.Here() })
 	all.Page.Concealed = n.concealed
-	all.FirstPort = n.Topo.FirstPort
+	all.FirstPort, all.Found = n.Topo.FirstPort, n.found
 	return all
 }
 
@@ -75,8 +79,12 @@ func inside(n *plumb.Node) *engine.Container {
 	return c
 }
 
-func nodeOf(h *plumb.Host, c *engine.Container) *plumb.Node {
-	return &plumb.Node{Endpoint: c, Devices: plumb.Devices{List: c.Interfaces}, Host: h, Addr4: c.Addr(false), Addr6: c.Addr(true)}
+func (n *build) nodeOf(h *plumb.Host, c *engine.Container) *plumb.Node {
+	devices := plumb.Devices{List: c.Interfaces}
+	if !n.engines[h.Index].Here() {
+		devices.Agent = c.Agent()
+	}
+	return &plumb.Node{Endpoint: c, Devices: devices, Host: h, Addr4: c.Addr(false), Addr6: c.Addr(true)}
 }
 
 // first returns the host of the servers.
@@ -125,7 +133,7 @@ func (n *build) place(ctx context.Context, count int, host func(int) *plumb.Host
 		made, err := on.Run(ctx, wanted...)
 		var nodes []*plumb.Node
 		for _, c := range made {
-			nodes = append(nodes, nodeOf(h, c))
+			nodes = append(nodes, n.nodeOf(h, c))
 		}
 		return nodes, err
 	})

@@ -25,7 +25,7 @@ import (
 // not even by a machine with a route to the bridge. Where the engine has no rules there, so that
 // its proxy would accept such packets, the address is loopback.
 func published(ctx context.Context, n *build) error {
-	if err := n.apart(); err != nil {
+	if err := n.onlyInLab("published ports"); err != nil {
 		return err
 	}
 	h := n.engines[0]

@@ -121,7 +121,7 @@ func (n *build) serve(ctx context.Context, spec func(i int) engine.ServiceSpec) 
 		return nil, err
 	}
 	for _, s := range services {
-		n.Servers = append(n.Servers, nodeOf(n.Hosts[0], s.Task))
+		n.Servers = append(n.Servers, n.nodeOf(n.Hosts[0], s.Task))
 	}
 	return services, nil
 }

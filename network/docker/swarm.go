@@ -15,27 +15,27 @@ var only4 = []int{4}
 func Swarm() []network.Driver {
 	all := []variant{
 		{connect: native, Info: network.Info{
-			Name: "native", Hosts: []int{1, 2}, Around: platform.Surroundings{Outlive: true, Open: true},
+			Name: "native", Hosts: []int{1, 2}, Between: true, Around: platform.Surroundings{Outlive: true, Open: true},
 			About: "processes of the nodes' hosts, outside all containers; the native of every network of Swarm",
 		}},
 		{connect: hostMode, Info: network.Info{
-			Name: "host", Hosts: []int{1, 2}, Around: platform.Surroundings{Open: true},
+			Name: "host", Hosts: []int{1, 2}, Between: true, Around: platform.Surroundings{Open: true},
 			About: "containers with the node's own network (docker run --network host)",
 		}},
 		{connect: overlay, Info: network.Info{
-			Name: "overlay", Like: "vxlan", Hosts: []int{1, 2}, Families: only4,
+			Name: "overlay", Like: "vxlan", Hosts: []int{1, 2}, Between: true, Families: only4,
 			About: "containers on an attachable overlay network (VXLAN) of a swarm",
 		}},
 		{connect: encrypted, Info: network.Info{
-			Name: "overlay-encrypted", Hosts: []int{1, 2}, Families: only4,
+			Name: "overlay-encrypted", Hosts: []int{1, 2}, Between: true, Families: only4,
 			About: "the same with encryption between nodes (docker network create --opt encrypted: IPsec ESP); on one host Docker encrypts nothing",
 		}},
 		{connect: service(false), Info: network.Info{
-			Name: "service-dnsrr", Hosts: []int{1, 2}, Families: only4,
+			Name: "service-dnsrr", Hosts: []int{1, 2}, Between: true, Families: only4,
 			About: "services of one task on an overlay; the client, a container, reaches the task by the service's name (--endpoint-mode dnsrr)",
 		}},
 		{connect: service(true), ipvs: virtualIPs, Info: network.Info{
-			Name: "service-vip", Hosts: []int{1, 2}, Families: only4,
+			Name: "service-vip", Hosts: []int{1, 2}, Between: true, Families: only4,
 			About: "services of one task on an overlay; the client, a container, reaches the service's virtual IP, which IPVS leads to the task",
 		}},
 		{connect: mesh, ipvs: routingMesh, Info: network.Info{

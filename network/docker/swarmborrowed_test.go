@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,10 +15,12 @@ import (
 	"nettoll/docker/rootfs"
 	"nettoll/internal/testutil/turn"
 	"nettoll/network"
+	"nettoll/network/networktest"
 	"nettoll/platform"
 	platforms "nettoll/platform/docker"
 	"nettoll/platform/lab"
 	"nettoll/platform/platformtest"
+	"nettoll/record"
 )
 
 // daemons starts engines as a user might run them, each on its own host.
@@ -58,9 +61,8 @@ func daemons(t *testing.T, n int) []*engine.Private {
 	return all
 }
 
-// borrowed returns the platform of the swarm of a user's engines, none of which is known to run on
-// this machine.
-func borrowed(t *testing.T, of ...*engine.Private) *platforms.Docker {
+// options returns those of a platform of a user's engines, none of which is known to run on this machine.
+func options(t *testing.T, of ...*engine.Private) platforms.Options {
 	t.Helper()
 	agent, err := rootfs.Agent()
 	if err != nil {
@@ -80,6 +82,18 @@ func borrowed(t *testing.T, of ...*engine.Private) *platforms.Docker {
 			return c, false, err
 		})
 	}
+	return o
+}
+
+// borrowed returns the platform of the swarm of a user's engines.
+func borrowed(t *testing.T, of ...*engine.Private) *platforms.Docker {
+	t.Helper()
+	return asSwarm(t, options(t, of...))
+}
+
+// asSwarm returns the platform of a user's engines as that of their swarm, which is closed with the test.
+func asSwarm(t *testing.T, o platforms.Options) *platforms.Docker {
+	t.Helper()
 	p := platforms.NewSwarm(o)
 	t.Cleanup(func() {
 		if err := p.Close(context.Background()); err != nil {
@@ -133,9 +147,35 @@ func TestSwarmOfTheUser(t *testing.T) {
 			})
 		}
 	}
-	for name, what := range map[string]string{"mesh": "all addresses of all nodes", "native": "outside containers", "host": "of your own"} {
+	for name, what := range map[string]string{"mesh": "all addresses of all nodes", "native": "your permission", "host": "your permission"} {
 		_, err := inSwarm(t, name).Connect(t.Context(), network.Topology{Hosts: 2, Servers: 1, Clients: 1}, p)
 		missing(t, err, what, "")
+	}
+	if err := p.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+
+	// Its nodes reach each other where the swarm knows them, and overlays are seen on the same devices.
+	o := options(t, d[1], d[0])
+	o.Through = true
+	p = asSwarm(t, o)
+	for name, path := range map[string]string{
+		"native": " h2/eth0 h1/eth0 ", "host": " h2/eth0 h1/eth0 ", "overlay": " h2c1/eth0 h2/eth0 h1/eth0 h1c1/eth0 ",
+	} {
+		t.Run(name+" between machines", func(t *testing.T) {
+			c := record.Cell{Network: "swarm:" + name, Hosts: 2, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: record.TCPStream, Placement: record.PlacementFree}
+			for _, trial := range networktest.Measure(t, p, inSwarm(t, name), []record.Cell{c}) {
+				if trial.Status != record.OK || hops(trial, false) != path {
+					t.Errorf("%s: %s %s; the path is%s, want%s", trial.Cell.Key(), trial.Status, trial.Reason, hops(trial, false), path)
+				}
+				found := slices.ContainsFunc(trial.Warnings, func(w record.Warning) bool {
+					return w.Text == "by their counters, h1/eth0 and h2/eth0 carried the payload between the machines"
+				})
+				if found != (name == "overlay") {
+					t.Errorf("%s: %v", trial.Cell.Key(), trial.Warnings)
+				}
+			}
+		})
 	}
 
 	if _, err := d[1].Engine.Client.SwarmLeave(t.Context(), client.SwarmLeaveOptions{Force: true}); err != nil {

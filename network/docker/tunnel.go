@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
@@ -24,6 +25,12 @@ func (n *build) tunnel(ctx context.Context, name, label string) (*tunnel, error)
 	if err != nil {
 		return nil, err
 	}
+	if n.onCards() {
+		if err := n.watched(ctx); err != nil {
+			return nil, err
+		}
+		n.found = n.onCard
+	}
 	return &tunnel{n: n, name: name, id: id, label: label, ends: map[*plumb.Host][]network.Hop{}}, nil
 }
 
@@ -37,8 +44,11 @@ func (t *tunnel) find() error {
 	for _, h := range t.n.Hosts {
 		path := t.n.engines[h.Index].Sandbox(t.sandbox())
 		if path == "" {
-			t.n.Notes = append(t.n.Notes, fmt.Sprintf(
-				"the VXLAN device of %s is hidden from here: the containers' own devices alone prove the path there", h.Name()))
+			note := fmt.Sprintf("the VXLAN device of %s is hidden from here", h.Name())
+			if !t.n.onCards() {
+				note += ": the containers' own devices alone prove the path there"
+			}
+			t.n.Notes = append(t.n.Notes, note)
 			continue
 		}
 		t.n.concealed[fmt.Sprintf("the %s network on %s", t.label, h.Name())] = path
@@ -69,10 +79,42 @@ func (t *tunnel) path(from, to *plumb.Node, _ network.Family) []network.Hop {
 
 func (t *tunnel) between(from, to *plumb.Host) (hops []network.Hop) {
 	if from != to {
-		return slices.Concat(t.ends[from], plumb.UplinkHops(from, to), t.ends[to])
+		return slices.Concat(t.ends[from], t.n.uplinks(from, to), t.ends[to])
 	}
 	for _, end := range t.ends[from] {
 		hops = append(hops, plumb.Absent(end))
 	}
 	return append(hops, plumb.UplinkHops(from, to)...)
+}
+
+// onCards reports whether the devices are known by which machines of the user's reach each other.
+func (n *build) onCards() bool { return n.several() && n.apart == nil }
+
+// uplinks returns the devices between two hosts. Those of machines of the user's need not carry the tunnel: a swarm may send
+// its data over another network than the one by which its nodes know each other (docker swarm init --data-path-addr).
+func (n *build) uplinks(from, to *plumb.Host) []network.Hop {
+	hops := plumb.UplinkHops(from, to)
+	if n.several() {
+		for i := range hops {
+			hops[i].May, hops[i].Common, hops[i].About = true, true, "network card"
+		}
+	}
+	return hops
+}
+
+// onCard says which devices of the user's machines counted the payload of a tunnel.
+func (n *build) onCard(crossed []network.Hop) (remark, wrong string) {
+	var by, not []string
+	for _, h := range n.Hosts {
+		card := h.UplinkHop().Name
+		if slices.ContainsFunc(crossed, func(hop network.Hop) bool { return hop.Name == card }) {
+			by = append(by, card)
+		} else {
+			not = append(not, card)
+		}
+	}
+	if not == nil {
+		return "by their counters, " + strings.Join(by, " and ") + " carried the payload between the machines", ""
+	}
+	return "what carried the payload between the machines is not proved: by its counters, it was not " + strings.Join(not, " or "), ""
 }

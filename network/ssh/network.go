@@ -26,7 +26,7 @@ func All() []network.Driver {
 // native returns the driver of processes of the machines, the baseline of all others.
 func native() network.Driver {
 	info := network.Info{
-		Name: "native", Hosts: []int{1, 2}, Around: platform.Surroundings{Outlive: true, Open: true},
+		Name: "native", Hosts: []int{1, 2}, Between: true, Around: platform.Surroundings{Outlive: true, Open: true},
 		About: "processes of machines reached by ssh, over the machines' own network; the native of every network between them",
 	}
 	return network.Driver{

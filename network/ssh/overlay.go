@@ -47,7 +47,7 @@ type overlay struct {
 
 func (o overlay) driver() network.Driver {
 	info := network.Info{
-		Name: o.name, Hosts: []int{2}, Single: !o.numbered, Families: o.families, Endpoints: maxContainers, About: o.about,
+		Name: o.name, Hosts: []int{2}, Between: true, Single: !o.numbered, Families: o.families, Endpoints: maxContainers, About: o.about,
 		Around: platform.Surroundings{Outlive: true},
 	}
 	if o.daemons {

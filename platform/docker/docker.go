@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -26,6 +27,12 @@ type Options struct {
 	// Dial connects to the user's engines, in the order of hosts. near reports whether the engine may be on this
 	// machine, which is then checked.
 	Dial []func(context.Context) (c *client.Client, near bool, err error)
+	// Names are the user's names of these engines, and At addresses by which their machines reach each other, by these
+	// names. Addresses that are not given are found.
+	Names []string
+	At    map[string]netip.Addr
+	// Through says that the user wants traffic to be sent through the network between these machines.
+	Through bool
 	// Lab provides the hosts that private engines are started on; if it is nil, the user's engines are used.
 	Lab platform.Platform
 	// Sets is how many sets of private engines are kept at most; 0 is as many as there is memory for.
@@ -40,10 +47,11 @@ type Docker struct {
 
 	mu       sync.Mutex
 	borrowed []*engine.Host
-	places   []*place // networks on the user's engines
-	private  []*set   // the one taken last is the last
-	starting int      // sets that are being started
-	seen     bool     // the user's engines have been nodes of one swarm
+	links    []platform.Uplink // of the user's machines, once they are found
+	places   []*place          // networks on the user's engines
+	private  []*set            // the one taken last is the last
+	starting int               // sets that are being started
+	seen     bool              // the user's engines have been nodes of one swarm
 	stood    []string
 }
 
@@ -166,11 +174,16 @@ func (d *Docker) Engines(ctx context.Context, req platform.HostRequest, s engine
 	}
 	if d.swarm {
 		s, err := d.find(ctx) // whose manager may be another engine
-		return &engine.Hosts{Docker: d.borrowed[:req.Count], Swarm: s}, err
+		if err != nil {
+			return nil, err
+		}
+		hosts := d.borrowed[:req.Count]
+		return &engine.Hosts{Docker: hosts, Swarm: s, Apart: d.join(ctx, hosts)}, nil
 	}
 	p := d.free()
 	p.used++
-	return &engine.Hosts{Docker: p.hosts[:req.Count], Free: sync.OnceFunc(func() {
+	hosts := p.hosts[:req.Count]
+	return &engine.Hosts{Docker: hosts, Apart: d.join(ctx, hosts), Free: sync.OnceFunc(func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		p.used--
@@ -223,6 +236,6 @@ func (d *Docker) Close(ctx context.Context) error {
 	if d.o.Lab != nil && d.o.Run != "" { // remains of other runs too are left to nettoll clean
 		_, _ = cgroup.Sweep(d.o.Run)
 	}
-	d.borrowed, d.places, d.private = nil, nil, nil
+	d.borrowed, d.links, d.places, d.private = nil, nil, nil, nil
 	return errors.Join(errs...)
 }
