@@ -127,10 +127,7 @@ func (a *app) cleanHere(f cleanFlags, c *cleaning) {
 
 // cleanMachines does the same on machines that are reached by ssh.
 func (a *app) cleanMachines(ctx context.Context, f cleanFlags, c *cleaning) error {
-	on, err := f.machines.machines()
-	if err != nil {
-		return err
-	}
+	on := f.machines.machines()
 	for _, s := range on.Sweep(ctx, remote.Sweep{Remove: f.yes, All: f.all}) {
 		for _, l := range s.Left {
 			if l.Kept != "" {

@@ -192,6 +192,13 @@ func isOn[P platform.Platform](network string) bool {
 	return is
 }
 
+// betweenMachines reports whether a network can connect machines of the user's.
+func betweenMachines(name string) bool {
+	return slices.ContainsFunc(platforms(), func(v platformNetworks) bool {
+		return slices.ContainsFunc(v.drivers, func(d network.Driver) bool { return d.Between && v.name(d) == name })
+	})
+}
+
 // cellsOn returns the cells whose networks are on platforms of that type.
 func cellsOn[P platform.Platform](cells []record.Cell) []record.Cell {
 	return slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return !isOn[P](c.Network) })

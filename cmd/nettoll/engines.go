@@ -78,8 +78,8 @@ func (f *runFlags) without(networks, such string, flags ...string) error {
 	return nil
 }
 
-// onEnginesThere leaves out networks on more hosts than the user has engines, unless that many were requested or
-// nothing else is left, and adds them to the suite's skips.
+// onEnginesThere leaves out networks on more hosts than the user has engines, and those that are not measured between
+// engines of the user, unless numbers of hosts were requested or nothing else is left. It adds them to the suite's skips.
 func (f *runFlags) onEnginesThere(s *plan.Suite, cells []record.Cell) []record.Cell {
 	most := max(1, len(f.at))
 	if !f.borrows(cells) || len(s.Hosts) > 0 {
@@ -94,8 +94,17 @@ func (f *runFlags) onEnginesThere(s *plan.Suite, cells []record.Cell) []record.C
 			tooMany[c.Hosts] = false
 		}
 	}
-	return leaveOut(s, cells, func(c record.Cell) bool { return tooMany[c.Hosts] }, func(c record.Cell) string {
+	cells = leaveOut(s, cells, func(c record.Cell) bool { return tooMany[c.Hosts] }, func(c record.Cell) string {
 		return fmt.Sprintf("that takes %d engines; name each with --docker-host, or have them started (--private-engine)", c.Hosts)
+	})
+	lab := func(c record.Cell) bool { return c.Hosts > 1 && f.onOwnEngines(c) && !betweenMachines(c.Network) }
+	without, with := map[int]bool{}, map[int]bool{} // numbers of hosts, by whether all that is compared there is left out
+	for _, c := range cells {
+		without[c.Hosts] = without[c.Hosts] || lab(c)
+		with[c.Hosts] = with[c.Hosts] || !lab(c) && (!c.IsNative() || slices.Contains(s.Networks, c.Network))
+	}
+	return leaveOut(s, cells, func(c record.Cell) bool { return lab(c) || without[c.Hosts] && !with[c.Hosts] }, func(record.Cell) string {
+		return "that is not measured between machines of your own; have engines started on hosts of the lab (--private-engine)"
 	})
 }
 
@@ -212,7 +221,7 @@ func (f *runFlags) open(run record.Run, paths program.Paths, conflists cniFlags)
 	if len(of) == 0 {
 		return e, nil
 	}
-	o := docker.Options{Run: run.ID, Image: engine.Image{Given: f.image}}
+	o := docker.Options{Run: run.ID, Image: engine.Image{Given: f.image}, Names: f.at, At: f.addressOf, Through: f.through}
 	if f.private {
 		o.Lab = lab.New()
 	} else {

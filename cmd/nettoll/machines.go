@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -13,6 +14,8 @@ import (
 	"nettoll/docker/rootfs"
 	"nettoll/internal/bootstrap"
 	"nettoll/plan"
+	"nettoll/platform"
+	"nettoll/platform/docker"
 	"nettoll/platform/ssh"
 	"nettoll/record"
 	"nettoll/workload"
@@ -26,8 +29,9 @@ type machineFlags struct {
 	through   bool
 	ceiling   string
 
-	rate uint64   // parsed ceiling, in bit/s; 0 means none
-	on   *ssh.SSH // opened once
+	addressOf map[string]netip.Addr // parsed addresses, by the names of machines and engines
+	rate      uint64                // parsed ceiling, in bit/s; 0 means none
+	on        *ssh.SSH              // opened once
 }
 
 const maxRate = "max-rate"
@@ -35,16 +39,16 @@ const maxRate = "max-rate"
 func (f *machineFlags) add(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&f.targets, "hosts-ssh", nil, "machines of networks such as ssh:native, as ssh takes them: a,me@b; the servers are on the first")
 	fl.BoolVar(&f.sudo, "sudo", false, "run as root on them, by sudo without a password")
-	fl.StringSliceVar(&f.addresses, "address", nil, "addresses by which they reach each other, such as a=10.0.0.1,me@b=10.0.0.2 (default: found out)")
-	fl.BoolVar(&f.through, "through-my-network", false, "send the traffic between them through your own network")
+	fl.StringSliceVar(&f.addresses, "address", nil, "addresses by which they, or engines, reach each other, such as a=10.0.0.1,me@b=10.0.0.2 (default: found out)")
+	fl.BoolVar(&f.through, "through-my-network", false, "send traffic between them, or between engines, through your own network")
 	fl.StringVar(&f.ceiling, maxRate, "", "most payload that may be sent through your own network, such as 100M (bit/s, all flows of a trial together; default: no limit)")
 }
 
 // machineFlagNames are the flags that mean nothing without a network between machines, and reachFlagNames those of them
 // that mean nothing without machines that are reached by ssh.
 var (
-	machineFlagNames = append(slices.Clone(reachFlagNames), "through-my-network", maxRate)
-	reachFlagNames   = []string{"hosts-ssh", "sudo", "address"}
+	machineFlagNames = append(slices.Clone(reachFlagNames), "address", "through-my-network", maxRate)
+	reachFlagNames   = []string{"hosts-ssh", "sudo"}
 )
 
 // onMachines reports whether a network is between machines that are reached by ssh.
@@ -53,13 +57,18 @@ func onMachines(network string) bool { return isOn[*ssh.SSH](network) }
 // ofMachines returns the cells whose networks are between such machines.
 func ofMachines(cells []record.Cell) []record.Cell { return cellsOn[*ssh.SSH](cells) }
 
-// crosses reports whether a cell sends through the user's own network: between machines, or between nodes of the user's
-// swarm. Other networks on several engines of the user are not built.
+// crosses reports whether a cell sends through the user's own network: between machines, or between the machines of the
+// user's engines. Other networks on several engines of the user are not built.
 func (f *runFlags) crosses(c record.Cell) bool {
 	if c.Hosts < 2 {
 		return false
 	}
-	return onMachines(c.Network) || !f.private && c.Hosts <= len(f.at) && strings.HasPrefix(c.Network, "swarm:")
+	return onMachines(c.Network) || f.onOwnEngines(c) && betweenMachines(c.Network)
+}
+
+// onOwnEngines reports whether a cell is measured on engines of the user, of which there are enough.
+func (f *runFlags) onOwnEngines(c record.Cell) bool {
+	return !f.private && onEngines(c.Network) && c.Hosts <= len(f.at)
 }
 
 // across returns the cells that send through the user's own network.
@@ -82,16 +91,20 @@ func (f *runFlags) suitMachines(cells []record.Cell) error {
 	} else if err := f.suitTargets(of); err != nil {
 		return err
 	}
+	var err error
+	if m.addressOf, err = f.addressed(len(ofEngines(across)) > 0); err != nil {
+		return err
+	}
 	if len(across) > 0 && !m.through {
-		last, between := across[len(across)-1].Network, m.targets // the first may be a baseline that nobody named
+		last, ends := across[len(across)-1].Network, m.targets // the first may be a baseline that nobody named
 		if !onMachines(last) {
-			between = f.at
+			ends = f.at
 		}
 		return usagef("%s sends its traffic through the network between %s, which others may use: --through-my-network allows it, and --%s 100M bounds it",
-			last, strings.Join(between, " and "), maxRate)
+			last, strings.Join(ends, " and "), maxRate)
 	}
 	if len(across) == 0 && (m.through || m.ceiling != "") {
-		return usagef("--through-my-network, --%s: no network of this run is between machines; name two with --hosts-ssh, or nodes of your swarm with --docker-host, or leave it out", maxRate)
+		return usagef("--through-my-network, --%s: no network of this run is between machines; name two with --hosts-ssh, or their engines with --docker-host, or leave it out", maxRate)
 	}
 	return nil
 }
@@ -105,11 +118,7 @@ func (f *runFlags) suitTargets(of []record.Cell) error {
 	if f.private {
 		return usagef("--private-engine starts engines in a lab, from which your machines cannot be reached; measure %s in a run of its own", of[0].Network)
 	}
-	if err := m.checkTargets(); err != nil {
-		return err
-	}
-	_, err := m.given()
-	return err
+	return m.checkTargets()
 }
 
 // checkTargets finds mistakes in the names of the machines.
@@ -125,17 +134,24 @@ func (m *machineFlags) checkTargets() error {
 	return nil
 }
 
-// given returns the addresses that --address gives to machines.
-func (m *machineFlags) given() (map[string]netip.Addr, error) {
+// addressed returns the addresses that --address gives to machines, and to engines if traffic is sent between these.
+func (f *runFlags) addressed(betweenEngines bool) (map[string]netip.Addr, error) {
+	names, flags := f.targets, "--hosts-ssh does not name"
+	if betweenEngines {
+		names, flags = slices.Concat(names, f.at), "--docker-host does not name"
+		if len(f.targets) > 0 {
+			flags = "neither --hosts-ssh nor --docker-host names"
+		}
+	}
 	all := map[string]netip.Addr{}
-	for _, text := range m.addresses {
+	for _, text := range f.addresses {
 		at := strings.LastIndex(text, "=")
 		if at < 0 {
-			return nil, usagef("--address %s: write MACHINE=ADDRESS, such as %s=10.0.0.1", text, m.targets[0])
+			return nil, usagef("--address %s: write MACHINE=ADDRESS, such as %s=10.0.0.1", text, names[0])
 		}
 		name := text[:at]
-		if !slices.Contains(m.targets, name) {
-			return nil, usagef("--address %s: --hosts-ssh does not name %s%s", text, name, nearest(name, m.targets))
+		if !slices.Contains(names, name) {
+			return nil, usagef("--address %s: %s %s%s", text, flags, name, nearest(name, names))
 		}
 		a, err := netip.ParseAddr(text[at+1:])
 		if err != nil {
@@ -236,32 +252,24 @@ var agents = &bootstrap.Agents{File: func(arch string) (string, error) {
 var sent = &bootstrap.Tools{Files: rootfs.Files}
 
 // machines returns the platform of the machines, always the same one.
-func (m *machineFlags) machines() (*ssh.SSH, error) {
-	if m.on != nil {
-		return m.on, nil
+func (m *machineFlags) machines() *ssh.SSH {
+	if m.on == nil {
+		m.on = ssh.New(ssh.Options{Targets: m.targets, Sudo: m.sudo, At: m.addressOf, Agents: agents, Tools: sent})
 	}
-	at, err := m.given()
-	if err != nil {
-		return nil, err
-	}
-	m.on = ssh.New(ssh.Options{Targets: m.targets, Sudo: m.sudo, At: at, Agents: agents, Tools: sent})
-	return m.on, nil
+	return m.on
 }
 
-// reach logs in to the machines, before anything is measured, and says what will be sent where.
+// reach logs in to the machines, before anything is measured, and says what will be sent where. What is sent between engines
+// survey says, which makes containers on them, as a dry run does not.
 func (a *app) reach(ctx context.Context, f *runFlags, cells []record.Cell) error {
-	across := f.across(cells)
-	if nodes := ofEngines(across); len(nodes) > 0 {
-		a.announce(f, nodes, strings.Join(f.at, " and ")+" (nodes of your swarm)")
+	if across := ofEngines(f.across(cells)); f.dryRun && len(across) > 0 {
+		a.announce(f, across, strings.Join(f.at, " and "))
 	}
 	of := ofMachines(cells)
 	if len(of) == 0 {
 		return nil
 	}
-	on, err := f.machines()
-	if err != nil {
-		return err
-	}
+	on := f.machines()
 	fmt.Fprintf(a.stderr, "logging in to %s\n", strings.Join(f.targets, ", "))
 	if err := on.Probe(ctx); err != nil {
 		return err
@@ -269,8 +277,38 @@ func (a *app) reach(ctx context.Context, f *runFlags, cells []record.Cell) error
 	if err := a.equip(ctx, on, of); err != nil {
 		return err
 	}
-	if across = ofMachines(across); len(across) > 0 {
+	if across := ofMachines(f.across(cells)); len(across) > 0 {
 		a.announce(f, across, on.Ways()...)
+	}
+	return nil
+}
+
+// survey finds the network between the user's engines, before anything is measured, and says what will be sent where.
+func (a *app) survey(ctx context.Context, f *runFlags, e engines, cells []record.Cell) error {
+	across := ofEngines(f.across(cells))
+	if len(across) == 0 {
+		return nil
+	}
+	for _, on := range []*docker.Docker{e.docker, e.swarm} {
+		prefix := on.Info().Name + ":"
+		of := slices.DeleteFunc(slices.Clone(across), func(c record.Cell) bool { return !strings.HasPrefix(c.Network, prefix) })
+		if len(of) == 0 {
+			continue
+		}
+		// A swarm knows the way of its overlays, whether or not nettoll does.
+		knows := on == e.swarm && slices.ContainsFunc(of, func(c record.Cell) bool { return c.Network != prefix+"native" && c.Network != prefix+"host" })
+		ways, err := on.Ways(ctx)
+		switch {
+		case err == nil:
+			a.announce(f, of, ways...)
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case knows && errors.Is(err, platform.ErrUnsupported):
+			a.announce(f, of, strings.Join(f.at, " and "))
+			fmt.Fprintf(a.stderr, "note: only overlays can be measured there: %v\n", withRemedy(err))
+		default:
+			return withRemedy(err)
+		}
 	}
 	return nil
 }

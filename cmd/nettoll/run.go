@@ -293,11 +293,27 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 		Source: suite.Source, Skips: skipsOf(suite, f.known()), Tools: versions(ctx, cells, toolByName(a.paths)),
 		Instance: suite.Instance, Price: suite.Price,
 	}
+	e, err := a.venue(ctx, &f, run)
+	if err != nil {
+		return err
+	}
 	path, w, err := create(f.output, run)
 	if err != nil {
-		return fmt.Errorf("run file: %w", err)
+		return errors.Join(fmt.Errorf("run file: %w", err), e.leave(ctx))
 	}
-	return a.drive(ctx, path, w, &record.File{Run: run}, set, found.possible(cells), f)
+	return a.drive(ctx, path, w, &record.File{Run: run}, e, set, found.possible(cells), f)
+}
+
+// venue returns the platforms for a run, after saying what it will send through the user's own network.
+func (a *app) venue(ctx context.Context, f *runFlags, run record.Run) (engines, error) {
+	e, err := f.open(run, a.paths, a.cni)
+	if err != nil {
+		return e, err
+	}
+	if err := a.survey(ctx, f, e, run.Cells); err != nil {
+		return e, errors.Join(err, e.leave(ctx))
+	}
+	return e, nil
 }
 
 // newID returns a new id of a run.
@@ -392,11 +408,15 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 		return err
 	}
 	return a.where(cmd.Context(), &f, file.Run.Cells, func(ctx context.Context) error {
-		w, file, err := record.Append(f.resume, record.Resume{Started: time.Now().UTC(), Version: origin.Version(), Settings: &set})
+		e, err := a.venue(ctx, &f, file.Run)
 		if err != nil {
 			return err
 		}
-		return a.drive(ctx, f.resume, w, file, set, file.Run.Cells, f)
+		w, file, err := record.Append(f.resume, record.Resume{Started: time.Now().UTC(), Version: origin.Version(), Settings: &set})
+		if err != nil {
+			return errors.Join(err, e.leave(ctx))
+		}
+		return a.drive(ctx, f.resume, w, file, e, set, file.Run.Cells, f)
 	})
 }
 
@@ -418,12 +438,8 @@ func sameMachine(was record.Machine) error {
 
 // drive runs the runner over a run file, within settings, and reports its contents at the end. possible are the
 // cells that are not known to be impossible.
-func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *record.File, set record.Settings, possible []record.Cell, f runFlags) error {
+func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *record.File, e engines, set record.Settings, possible []record.Cell, f runFlags) error {
 	defer w.Close()
-	e, err := f.open(file.Run, a.paths, a.cni)
-	if err != nil {
-		return err
-	}
 	p := a.progress(ctx, plan.Estimate(possible, set, f.known()), set)
 	r := &runner.Runner{
 		Networks: recipes(e),
