@@ -78,6 +78,16 @@ func (c *Cluster) Admit(ctx context.Context, pods []*Pod) error {
 	return c.addPolicies(ctx, c.policy("policy-admits", pods, fields{}))
 }
 
+// Exclude removes the policy that Admit has made.
+func (c *Cluster) Exclude(ctx context.Context) error {
+	last := len(c.policies) - 1
+	if err := c.api.RemoveAll(ctx, c.requests, slices.Values(c.policies[last:])); err != nil {
+		return fmt.Errorf("kubernetes: %w", c.refused("networkpolicies", err))
+	}
+	c.policies = c.policies[:last]
+	return nil
+}
+
 func (c *Cluster) addPolicies(ctx context.Context, all ...Object) error {
 	c.policies = append(c.policies, all...)
 	if err := c.api.MakeAll(ctx, c.requests, slices.Values(all)); err != nil {

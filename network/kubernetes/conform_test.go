@@ -92,6 +92,10 @@ func furtherServices(t *testing.T, on *platforms.Kubernetes) {
 		t.Fatal(err)
 	}
 	networktest.LastService(t, n, topo)
+	if n.InForce.Service <= 0 || n.InForce.Policy != 0 {
+		t.Errorf("in force: %+v", n.InForce)
+	}
+	t.Logf("the server's service was in force after %.3f s", n.InForce.Service)
 	if err := n.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -105,6 +109,17 @@ func furtherServices(t *testing.T, on *platforms.Kubernetes) {
 		if err := kube.IPTables.Serves(t.Context(), h, gone); err != nil {
 			t.Error(err)
 		}
+	}
+	// A network that is compared with it has the same topology, and no services.
+	other, err := named("hostport").Connect(t.Context(), topo, on)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other.InForce != (record.InForce{}) {
+		t.Errorf("in force without services: %+v", other.InForce)
+	}
+	if err := other.Close(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -225,6 +240,10 @@ func enforcedPolicies(t *testing.T, on kube.Provider, d network.Driver) {
 	if said := strings.Join(n.Remarks(), "; "); !strings.Contains(said, "3 network policies that admit nobody") {
 		t.Errorf("remarks: %s", said)
 	}
+	if n.InForce.Policy <= 0 || n.InForce.Service != 0 {
+		t.Errorf("in force: %+v", n.InForce)
+	}
+	t.Logf("the last policy was in force after %.3f s", n.InForce.Policy)
 	if err := networktest.Answers(t, n, policed(), network.IPv4, soon); err != nil {
 		t.Errorf("the server does not answer: %v", err)
 	}
