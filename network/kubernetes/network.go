@@ -138,10 +138,14 @@ func (v variant) build(ctx context.Context, topo network.Topology, p platform.Pl
 	if err == nil {
 		err = n.apart()
 	}
+	policed := topo.Policies > 0 && slices.Contains(v.Has, record.Policies)
+	if err == nil && policed {
+		err = n.cluster.Unpoliced(v.Name)
+	}
 	if err == nil {
 		err = v.connect(ctx, n)
 	}
-	if err == nil && slices.Contains(v.Has, record.Policies) {
+	if err == nil && policed {
 		err = n.police(ctx, v.Name)
 	}
 	if err != nil {

@@ -26,12 +26,6 @@ const silent = 2 * time.Second
 // again: how long it takes until this is in force is measured when all others are. name is the network's.
 func (n *build) police(ctx context.Context, name string) error {
 	count := n.Topo.Policies
-	if count == 0 {
-		return nil
-	}
-	if err := n.cluster.Unpoliced(name); err != nil {
-		return err
-	}
 	servers, bound := n.pods[:n.Topo.Servers], kube.PolicyPatience(count)
 	families, err := n.answering(ctx)
 	if err != nil {
