@@ -27,16 +27,29 @@ type Settling struct {
 // MarshalJSON writes what the cell says about the network, and none of the traffic.
 func (s Settling) MarshalJSON() ([]byte, error) {
 	type settling Settling
-	return json.Marshal(struct {
+	return withNetwork(s.Cell, settling(s))
+}
+
+// withNetwork returns as one JSON object what a cell says about its network, and the fields of own, of which there is at least one.
+func withNetwork(c record.Cell, own any) ([]byte, error) {
+	network, err := json.Marshal(struct {
 		record.Cell
-		settling
 		// These hide fields of the cell.
 		Family    int    `json:"family,omitempty"`
 		Tool      string `json:"tool,omitempty"`
 		Workload  string `json:"workload,omitempty"`
 		Options   string `json:"options,omitempty"`
 		Placement string `json:"placement,omitempty"`
-	}{Cell: s.Cell, settling: settling(s)})
+	}{Cell: c})
+	if err != nil {
+		return nil, err
+	}
+	fields, err := json.Marshal(own)
+	if err != nil {
+		return nil, err
+	}
+	network[len(network)-1] = ','
+	return append(network, fields[1:]...), nil
 }
 
 // Spread is the range of values.
@@ -70,28 +83,33 @@ func settlings(trials []record.Trial) (all []Settling) {
 			}
 		}
 		var resting []float64
-		measured, apart := false, false
 		for _, t := range trials {
-			if built(t.Cell) != s.Cell {
+			if built(t.Cell) != s.Cell || t.CPU == nil || t.CPU.Resting == nil {
 				continue
 			}
-			if t.CPU != nil && t.CPU.Resting != nil {
-				if v := t.CPU.Resting.CPU / t.CPU.Resting.Watched; t.CPU.Resting.Watched > 0 && !math.IsInf(v, 0) {
-					resting = append(resting, v)
-				}
-			}
-			if t.Status == record.OK {
-				measured = true
-				apart = apart || t.CPU != nil && len(t.CPU.Hosts) > 0
+			if v := t.CPU.Resting.CPU / t.CPU.Resting.Watched; t.CPU.Resting.Watched > 0 && !math.IsInf(v, 0) {
+				resting = append(resting, v)
 			}
 		}
 		if len(resting) > 0 {
 			s.Resting, s.Rested = spreadOf(resting), len(resting)
 		}
-		s.Namespaces = Namespaces(s.Cell.Hosts > 1 && measured && !apart)
+		s.Namespaces = namespacesOf(s.Cell, trials)
 		all = append(all, s)
 	}
 	return all
+}
+
+// namespacesOf is namespaces for the trials over a network, given as built returns it.
+func namespacesOf(network record.Cell, trials []record.Trial) Namespaces {
+	measured, apart := false, false
+	for _, t := range trials {
+		if t.Status == record.OK && built(t.Cell) == network {
+			measured = true
+			apart = apart || t.CPU != nil && len(t.CPU.Hosts) > 0
+		}
+	}
+	return Namespaces(network.Hosts > 1 && measured && !apart)
 }
 
 // built returns what a cell says about its network, without the traffic over it, the endpoints' settings for that, and

@@ -38,6 +38,7 @@ type cni struct {
 	plugin func(*Node) fields
 	// overhead is the largest number of bytes that it takes off the underlay's MTU.
 	overhead int
+	enforces bool // network policies: otherwise nothing in the cluster looks at them
 }
 
 // flanneld is the program of flannel.
@@ -64,6 +65,7 @@ var cnis = map[string]cni{
 	record.CNICalico: {
 		about: "Calico's plugin and felix", programs: append([]daemon.Program{calicoCNI}, felix.Programs...), plugins: map[string]daemon.Program{"calico": calicoCNI},
 		prepare: (*Cluster).admitCalico, connect: (*Node).calico, plugin: (*Node).calicoPlugin,
+		enforces: true,
 	},
 }
 

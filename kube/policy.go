@@ -78,6 +78,16 @@ func (c *Cluster) Admit(ctx context.Context, pods []*Pod) error {
 	return c.addPolicies(ctx, c.policy("policy-admits", pods, fields{}))
 }
 
+// Exclude removes the policy that Admit has made.
+func (c *Cluster) Exclude(ctx context.Context) error {
+	last := len(c.policies) - 1
+	if err := c.api.RemoveAll(ctx, c.requests, slices.Values(c.policies[last:])); err != nil {
+		return fmt.Errorf("kubernetes: %w", c.refused("networkpolicies", err))
+	}
+	c.policies = c.policies[:last]
+	return nil
+}
+
 func (c *Cluster) addPolicies(ctx context.Context, all ...Object) error {
 	c.policies = append(c.policies, all...)
 	if err := c.api.MakeAll(ctx, c.requests, slices.Values(all)); err != nil {
@@ -103,8 +113,12 @@ const perPolicy = 20 * time.Millisecond
 // them.
 func PolicyPatience(n int) time.Duration { return 20*time.Second + time.Duration(n)*perPolicy }
 
-// Unpoliced returns what Ignores has returned for a kind of network on the cluster; nil if it has not been called.
+// Unpoliced returns why policies need not be tried for a kind of network on the cluster; nil: it is not known that they are ignored.
+// Of private clusters it is known beforehand, and of those of the user's once Ignores was called.
 func (c *Cluster) Unpoliced(network string) error {
+	if c.own == nil && !c.cni().enforces {
+		return c.unpoliced("")
+	}
 	c.policing.mu.Lock()
 	defer c.policing.mu.Unlock()
 	return c.policing.not[network]
@@ -114,7 +128,19 @@ func (c *Cluster) Unpoliced(network string) error {
 // error of such networks. Not all kinds are alike: nothing may keep a node from its pods, and some clusters give packets to
 // ports of nodes the address of the node. seen is what shows it.
 func (c *Cluster) Ignores(network string, seen error) error {
-	u := &platform.Unsupported{Feature: "a network policy", Option: "a network of pods that enforces it: " + seen.Error()}
+	u := c.unpoliced(": " + seen.Error())
+	c.policing.mu.Lock()
+	defer c.policing.mu.Unlock()
+	if c.policing.not == nil {
+		c.policing.not = map[string]error{}
+	}
+	c.policing.not[network] = u
+	return u
+}
+
+// unpoliced returns the error of networks in which nothing enforces policies, with what shows it.
+func (c *Cluster) unpoliced(seen string) error {
+	u := &platform.Unsupported{Feature: "a network policy", Option: "a network of pods that enforces it" + seen}
 	if c.own != nil {
 		u.Feature += " on " + c.own.who()
 		u.Remedy = "leave --policies out, or name another cluster with --context"
@@ -122,11 +148,5 @@ func (c *Cluster) Ignores(network string, seen error) error {
 		u.Feature += " in a private cluster with " + c.CNI()
 		u.Remedy = "add --cni " + record.CNICalico + ", or leave --policies out"
 	}
-	c.policing.mu.Lock()
-	defer c.policing.mu.Unlock()
-	if c.policing.not == nil {
-		c.policing.not = map[string]error{}
-	}
-	c.policing.not[network] = u
 	return u
 }

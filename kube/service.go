@@ -42,11 +42,14 @@ func ServiceAddrs(i int) []netip.Addr {
 // ServiceName returns the name of service i, from 0.
 func ServiceName(i int) string { return fmt.Sprintf("service-%d", i+1) }
 
-// Further returns n further services, which nobody dials, from service first on. Their port 80 leads to a port of the endpoint.
+// FurtherPort is the port of further services.
+const FurtherPort = 80
+
+// Further returns n further services, which nobody dials, from service first on. Their port leads to a port of the endpoint.
 func Further(first, n int, to []netip.Addr, port int) (all []Fixed) {
 	for i := range n {
 		all = append(all, Fixed{
-			Name: ServiceName(first + i), At: ServiceAddrs(first + i), Ports: []Port{{"http", 80, "TCP"}},
+			Name: ServiceName(first + i), At: ServiceAddrs(first + i), Ports: []Port{{"http", FurtherPort, "TCP"}},
 			To: to, Targets: []Port{{"http", port, "TCP"}},
 		})
 	}
@@ -76,10 +79,14 @@ type service struct {
 	addrs    []netip.Addr
 	balanced []netip.Addr // the addresses of its load balancer
 	lingers  bool         // its removal is not waited for
+	accepted time.Time    // when the API server had accepted it
 }
 
 // ServiceAt returns the address of service i, which Expose has made; the zero value if it has none of that IP version.
 func (c *Cluster) ServiceAt(i int, six bool) netip.Addr { return of(c.services[i].addrs, six) }
+
+// Accepted returns when the API server had accepted service i, which Expose has made.
+func (c *Cluster) Accepted(i int) time.Time { return c.services[i].accepted }
 
 // Expose makes the next service, from 0, whose ports lead to the same ports of a pod. With NodePort, they are ports of the
 // nodes, too.
@@ -112,7 +119,7 @@ func (c *Cluster) Expose(ctx context.Context, i int, to *Pod, ports Ports, as Se
 		}
 		return fmt.Errorf("kubernetes: make %s: %w", s.name, err)
 	}
-	s.addrs = made.Spec.ClusterIPs
+	s.addrs, s.accepted = made.Spec.ClusterIPs, time.Now()
 	c.expect(len(named), s.addrs...)
 	if as != LoadBalancer {
 		return nil
@@ -155,11 +162,34 @@ func (c *Cluster) AddFurther(ctx context.Context, first, n int, to *Pod, port in
 	return nil
 }
 
+// LastFurther returns the address of the last of the further services that AddFurther has made; the zero value if there is none
+// of that IP version.
+func (c *Cluster) LastFurther(ctx context.Context, six bool) (at netip.Addr, err error) {
+	for _, o := range slices.Backward(c.further) {
+		if o.In != servicesIn(c.namespace) { // it is one of the service's EndpointSlices
+			continue
+		}
+		var is struct {
+			Spec struct{ ClusterIPs []netip.Addr }
+		}
+		if err := c.api.Ask(ctx, http.MethodGet, o.Path(), nil, &is); err != nil {
+			return at, fmt.Errorf("kubernetes: %w", c.refused("services", err))
+		}
+		return of(is.Spec.ClusterIPs, six), nil
+	}
+	return at, nil
+}
+
 // perService is how much longer kube-proxy may take for each further service.
 const perService = 10 * time.Millisecond
 
 // ProxyPatience bounds the time until kube-proxy has rules of all services, of which some are further ones.
 func ProxyPatience(further int) time.Duration { return Patience + time.Duration(further)*perService }
+
+// Rest is how long kube-proxy needs after its last change until it makes the next one at once: it makes one a second, and after
+// a pause two without waiting (--iptables-min-sync-period, --nftables-min-sync-period). A new service takes both: it is made
+// without endpoints first.
+const Rest = 3 * time.Second
 
 // InForce waits until all nodes of a private cluster have the rules of its services, and none of services that are gone.
 func (c *Cluster) InForce(ctx context.Context) error {

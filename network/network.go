@@ -133,6 +133,8 @@ type Network struct {
 	// Fragments is how many IP fragments that do not belong to the payload the daemons of one host
 	// may send during a trial.
 	Fragments uint64
+	// InForce says how long it took, when the network was built, until what was made last had an effect.
+	InForce record.InForce
 	// Remarks returns notes on how the network was built, and on how it went.
 	Remarks func() []string
 	// Found describes the hops with May that the payload of a trial crossed. wrong says how they contradict what the user

@@ -79,7 +79,7 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 		if one := g.Visits[0]; set.Turns && !able.alone(one.Network) && containersOf(one.Cell) > mostContainers && !one.Cells[0].IsNative() {
 			f.Alone++
 		}
-		slowest := 0.0 // of the networks that are built at once
+		slowest := 0.0 // of the networks that are built at the same time
 		for _, v := range g.Visits {
 			containers := containersOf(v.Cell)
 			p, kind := known.platformOf(v.Network), known.kindOf(v.Network)
@@ -93,7 +93,7 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 				f.Slow = append(f.Slow, v.Network)
 			}
 			starting += build
-			if p.AtOnce > 0 {
+			if p.AtOnce > 0 && !v.Timed(kind.Has) {
 				starting -= build
 				slowest, build = max(slowest, build), 0
 			}

@@ -317,6 +317,22 @@ func TestEstimate(t *testing.T) {
 	if got.Starting != 4*time.Second || !slices.Equal(got.Slow, []string{"docker:flannel"}) {
 		t.Errorf("%s of that are for starting %q, want 4s for docker:flannel", got.Starting, got.Slow)
 	}
+	// Networks of a cluster are built at the same time, unless they measure how long something takes until it is in force.
+	services := []record.Cell{{Network: "kube:a", Hosts: 1, Servers: 1, Clients: 1}, {Network: "kube:b", Hosts: 1, Servers: 1, Clients: 1}}
+	cluster := Known{
+		Platforms: []Platform{{Name: "lab"}, {Name: "kube", Visit: time.Second, AtOnce: 12}},
+		Networks:  []Network{{Name: "a", Has: []string{record.Services}}, {Name: "b", Has: []string{record.Services}}},
+	}
+	of := func(further int) time.Duration {
+		for i := range services {
+			services[i].Services = further
+		}
+		return Estimate(services, record.Settings{Turns: true}, cluster).Starting
+	}
+	d, _ := record.DimensionOf("services")
+	if got, want := []time.Duration{of(0), of(10)}, []time.Duration{time.Second, 2 * (time.Second + d.Longer(services[0]))}; !slices.Equal(got, want) {
+		t.Errorf("with and without further services two networks take %v to start, want %v", got, want)
+	}
 	longest := Estimate(cells, record.Settings{Duration: 1e12, MinRounds: 1, MaxRounds: 10000}, Known{})
 	if longest.Max != 1<<63-1 {
 		t.Errorf("an endless run takes %s", longest.Max)

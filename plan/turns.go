@@ -20,6 +20,13 @@ type Visit struct {
 	Cells       []record.Cell
 }
 
+// Timed reports whether building a network that has these things includes measuring how long something takes until it is in
+// force. Such a network is built while no other one is: others would use the CPUs meanwhile, and keep the programs of a cluster
+// that they share busy.
+func (v Visit) Timed(has []string) bool {
+	return v.Services > 0 && slices.Contains(has, record.Services) || v.Policies > 0 && slices.Contains(has, record.Policies)
+}
+
 // Shape parses the shape of the underlay.
 func (v Visit) Shape() (Underlay, error) {
 	u, err := ParseUnderlay(v.Underlay)

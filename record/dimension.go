@@ -120,7 +120,7 @@ var dimensions = []Dimension{
 	{Name: "rules", Title: "further firewall rules", Part: Condition, Most: 100_000,
 		About: "numbers of extra firewall rules on each host, none of which matches", Example: "0,100,10000", field: func(c *Cell) any { return &c.Rules }},
 	// Building 5,000 services takes a minute; 10,000 were not in force within five.
-	{Name: "services", Title: "further services", Part: Condition, Most: 5000, In: Services, Each: 12 * time.Millisecond,
+	{Name: "services", Title: "further services", Part: Condition, Most: 5000, In: Services, Once: 4 * time.Second, Each: 12 * time.Millisecond,
 		About: "numbers of further services of Kubernetes, none of which is measured, in networks that have services", Example: "0,100,1000", field: func(c *Cell) any { return &c.Services }},
 	{Name: "mtu", Title: "MTU", Unit: "B", Part: Condition, Usual: 1500, Least: 1280, Most: 65535, // hosts have IPv6 addresses, RFC 8200
 		About: "MTUs of the underlay, in bytes", Example: "1500,9000", field: func(c *Cell) any { return &c.MTU }},
@@ -131,7 +131,7 @@ var dimensions = []Dimension{
 		About: "give all endpoints the MTU that every network can offer", key: "normalize=1", field: func(c *Cell) any { return &c.Normalize }},
 	{Name: "cni", Title: "CNI", Values: []string{CNIBridge, CNIFlannel, CNICalico}, Part: Condition, In: Pods,
 		About: "what connects the pods of clusters that are started for the run", field: func(c *Cell) any { return &c.CNI }},
-	{Name: "policies", Title: "further NetworkPolicy objects", Part: Condition, Most: 1000, In: Policies, Once: 4 * time.Second, Each: 10 * time.Millisecond,
+	{Name: "policies", Title: "further NetworkPolicy objects", Part: Condition, Most: 1000, In: Policies, Once: 8 * time.Second, Each: 10 * time.Millisecond,
 		About: "numbers of NetworkPolicies of the servers' pods that admit none of the clients, besides one that admits everything", Example: "0,10,100",
 		field: func(c *Cell) any { return &c.Policies }},
 	{Name: "baseline", Title: "baseline", Part: Beside, field: func(c *Cell) any { return &c.Baseline }},

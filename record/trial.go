@@ -41,8 +41,9 @@ type Trial struct {
 	Path      []Hop             `json:"path,omitempty"`
 	Endpoints []Endpoint        `json:"endpoints,omitempty"`
 	Warnings  []Warning         `json:"warnings,omitempty"`
-	Clocks    *Clocks           `json:"clocks,omitempty"` // if the endpoints may be on different machines, and the tool reports it
-	Settle    *Settle           `json:"settle,omitempty"` // of the network, with the first trial after it was built
+	Clocks    *Clocks           `json:"clocks,omitempty"`   // if the endpoints may be on different machines, and the tool reports it
+	Settle    *Settle           `json:"settle,omitempty"`   // of the network, with the first trial after it was built
+	InForce   *InForce          `json:"in_force,omitempty"` // likewise, if it was measured
 }
 
 // Clocks describes how the clocks of the endpoints were compared, so that the window is at the same time at all of them.
@@ -66,6 +67,13 @@ type Settle struct {
 	// Activity that continues while the network is unused.
 	RestPackets float64 `json:"rest_packets_s"`
 	RestCPU     float64 `json:"rest_cpu_s_s"` // CPU seconds per second of the machine, beyond its idle use
+}
+
+// InForce says how long it took until what was made last for a network had an effect: from when the API server had accepted it
+// until the first greeting passed, in seconds. 0 means that it was not measured.
+type InForce struct {
+	Service float64 `json:"service_s,omitempty" most:"1e9"` // of Kubernetes, made after all further ones
+	Policy  float64 `json:"policy_s,omitempty" most:"1e9"`  // a NetworkPolicy that admits everything, made after all further ones
 }
 
 // Histogram holds latencies in nanoseconds.

@@ -138,6 +138,7 @@ func TestEveryHeadingSaysWhatHostsAre(t *testing.T) {
 	res, o := matrixResult("hosts", cells)
 	res.Settlings = []analysis.Settling{{Cell: record.Cell{Network: "vxlan", Hosts: 2, Servers: 1, Clients: 1}, Built: 6, Silent: 5,
 		Wait: analysis.Spread{Median: 3, Max: 30}, Namespaces: true}}
+	res.InForce = []analysis.InForce{{Cell: res.Settlings[0].Cell, Of: analysis.OfService, Summary: analysis.Summary{N: 1, Estimate: 1, Median: 1, Min: 1, Max: 1}, Namespaces: true}}
 	if len(res.Sweeps) == 0 || len(res.Agreements) == 0 || len(res.Prices) == 0 {
 		t.Fatalf("%d sweeps, %d agreements, %d prices", len(res.Sweeps), len(res.Agreements), len(res.Prices))
 	}
@@ -171,7 +172,7 @@ func TestEveryHeadingSaysWhatHostsAre(t *testing.T) {
 	if err := json.Unmarshal([]byte(write(t, "json", res, o)), &lists); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"scenarios", "sweeps", "agreements", "per_price", "settlings"} {
+	for _, name := range []string{"scenarios", "sweeps", "agreements", "per_price", "settlings", "in_force"} {
 		var items []struct {
 			Hosts    int
 			Cell     record.Cell

@@ -27,8 +27,8 @@ func withConditions(header []string) []string {
 	return header
 }
 
-// writeCSV writes one line for every network and metric, in base units, and
-// one for every cell that has no metric, with its reason.
+// writeCSV writes one line for every network and metric, in base units, and one for every cell that has no metric, with its
+// reason. Times until something is in force are lines without traffic.
 func writeCSV(w io.Writer, res analysis.Result, _ Options) error {
 	c := csv.NewWriter(w)
 	if err := c.Write(csvHeader); err != nil {
@@ -46,8 +46,24 @@ func writeCSV(w io.Writer, res analysis.Result, _ Options) error {
 			}
 		}
 	}
+	for _, f := range res.InForce {
+		if err := c.Write(csvCells(csvInForce(f))); err != nil {
+			return err
+		}
+	}
 	c.Flush()
 	return c.Error()
+}
+
+// csvInForce returns the columns of a time until something is in force.
+func csvInForce(f analysis.InForce) map[string]string {
+	set := map[string]string{}
+	for _, c := range described(analysis.Scenario{Namespaces: f.Namespaces}, f.Cell) {
+		set[c.name] = c.value
+	}
+	set["family"] = ""
+	csvFigure(set, analysis.Figure{Kind: record.Kind{Name: f.Of + "_in_force", Unit: "s"}, Summary: f.Summary})
+	return set
 }
 
 func csvLine(s analysis.Scenario, row analysis.Row, f *analysis.Figure) []string {
@@ -62,7 +78,11 @@ func csvLine(s analysis.Scenario, row analysis.Row, f *analysis.Figure) []string
 	if f != nil {
 		csvFigure(set, *f)
 	}
-	var line []string
+	return csvCells(set)
+}
+
+// csvCells returns a line, given its columns by name.
+func csvCells(set map[string]string) (line []string) {
 	for _, name := range csvHeader {
 		line = append(line, inert(set[name]))
 	}

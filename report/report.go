@@ -108,6 +108,7 @@ func newDocument(res analysis.Result) document {
 	d.Sections = append(d.Sections, sweepSections(res, colours, d.notes)...)
 	d.Sections = append(d.Sections, priceSections(res, colours)...)
 	d.Sections = append(d.Sections, agreementSections(res, d.notes)...)
+	d.Sections = append(d.Sections, inForceSections(res)...)
 	d.Sections = append(d.Sections, settlingSections(res)...)
 	for i, s := range d.Sections {
 		s.ID, s.Word = fmt.Sprintf("s%d", i+1), "the baseline"

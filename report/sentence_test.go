@@ -256,7 +256,8 @@ func TestNetworksThatTookLongToFallSilent(t *testing.T) {
 	}
 }
 
-// TestSettlingsAsJSON checks that the JSON has every dimension in which the networks of two settlings can differ.
+// TestSettlingsAsJSON checks that the JSON has every dimension in which the networks of two settlings, or of two times until
+// something is in force, can differ.
 func TestSettlingsAsJSON(t *testing.T) {
 	alike := []string{"family", "offload", "normalize"} // in all settlings
 	var c record.Cell
@@ -270,14 +271,19 @@ func TestSettlingsAsJSON(t *testing.T) {
 		}
 	}
 	res, o := specimenResult()
-	res.Settlings = []analysis.Settling{{Cell: c}}
-	var got struct{ Settlings []map[string]any }
+	res.Settlings, res.InForce = []analysis.Settling{{Cell: c}}, []analysis.InForce{{Cell: c}}
+	var got struct {
+		Settlings []map[string]any
+		InForce   []map[string]any `json:"in_force"`
+	}
 	if err := json.Unmarshal([]byte(write(t, "json", res, o)), &got); err != nil {
 		t.Fatal(err)
 	}
 	for _, d := range dimensions {
-		if said := fmt.Sprint(got.Settlings[0][d.Name]); said != "7" && !slices.Contains(alike, d.Name) {
-			t.Errorf("%s is 7, and JSON says %s", d.Name, said)
+		for _, one := range []map[string]any{got.Settlings[0], got.InForce[0]} {
+			if said := fmt.Sprint(one[d.Name]); said != "7" && !slices.Contains(alike, d.Name) {
+				t.Errorf("%s is 7, and JSON says %s: %v", d.Name, said, one)
+			}
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"nettoll/analysis"
+	"nettoll/record"
 )
 
 // settlingMatters is the time in seconds from which the wait for a network to fall silent is mentioned.
@@ -26,7 +27,7 @@ func settlingSections(res analysis.Result) []*section {
 		sh.Columns = append(sh.Columns, tableColumn{Title: "daemons at rest, % of a CPU"})
 	}
 	for _, s := range res.Settlings {
-		name := settlingName(s)
+		name := builtName(s.Cell, s.Namespaces)
 		line := tableLine{
 			Names: []string{name, count(uint64(s.Built)) + " ×"},
 			Cells: []cell{spreadCell(s.Wait), spreadCell(s.CPU), {Value: count(uint64(s.Packets.Median)), Spread: upTo(count(uint64(s.Packets.Max)))}},
@@ -65,11 +66,10 @@ func settlingSections(res analysis.Result) []*section {
 	return []*section{sec}
 }
 
-// settlingName returns the name of a network with the conditions under which it was built.
-func settlingName(s analysis.Settling) string {
-	c := s.Cell
+// builtName returns the name of a network with the conditions under which it was built.
+func builtName(c record.Cell, namespaces analysis.Namespaces) string {
 	parts := phrases{networkName(c)}
-	parts.add(c.Hosts > 1, hostsText(c, s.Namespaces))
+	parts.add(c.Hosts > 1, hostsText(c, namespaces))
 	parts.add(isCrowd(c), crowd(c))
 	parts.add(c.Underlay != "", "underlay "+c.Underlay)
 	return join(append(parts, conditions(c)...))

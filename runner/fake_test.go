@@ -63,6 +63,8 @@ type way struct {
 	close    error
 	daemons  []network.Daemon
 	pathless bool
+	has      []string                            // see network.Info
+	inForce  record.InForce                      // of each network
 	fault    func() error                        // of a network; nil: it knows of no fault
 	on       platform.Platform                   // the platform that it was built on last
 	endpoint func(name string) platform.Endpoint // nil: a place
@@ -76,7 +78,7 @@ func (f *way) place(name string) platform.Endpoint {
 }
 
 func (f *way) driver() network.Driver {
-	return network.Driver{Info: network.Info{Name: f.name, About: f.name, Hosts: []int{1, 2}}, Probe: f.probed, Connect: f.connected}
+	return network.Driver{Info: network.Info{Name: f.name, About: f.name, Hosts: []int{1, 2}, Has: f.has}, Probe: f.probed, Connect: f.connected}
 }
 
 func (f *way) probed(context.Context, platform.Platform) error {
@@ -102,7 +104,7 @@ func (f *way) connected(ctx context.Context, topo network.Topology, p platform.P
 	f.w.mu.Unlock()
 	closed := false
 	n := &network.Network{
-		Daemons: f.daemons,
+		Daemons: f.daemons, InForce: f.inForce,
 		Addr: func(platform.Endpoint, platform.Endpoint, network.Family) (netip.Addr, error) {
 			return netip.MustParseAddr("198.18.0.1"), nil
 		},

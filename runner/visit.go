@@ -110,7 +110,7 @@ func each(visits []plan.Visit, do func(i int, v plan.Visit)) {
 // buildAll builds networks and starts their agents, unless ctx has ended.
 func (r *Runner) buildAll(ctx context.Context, g plan.Group) []*session {
 	all := make([]*session, len(g.Visits))
-	each(g.Visits, func(i int, v plan.Visit) {
+	build := func(i int, v plan.Visit) {
 		s := &session{r: r, agents: agents{}, began: time.Now()}
 		if all[i] = s; ctx.Err() == nil {
 			if s.network, s.topo, s.broke = r.build(ctx, v); s.broke == nil {
@@ -118,7 +118,18 @@ func (r *Runner) buildAll(ctx context.Context, g plan.Group) []*session {
 			}
 			s.took = time.Since(s.began)
 		}
+	}
+	timed := func(v plan.Visit) bool { return v.Timed(r.Networks[v.Network].Driver.Has) }
+	each(g.Visits, func(i int, v plan.Visit) {
+		if !timed(v) {
+			build(i, v)
+		}
 	})
+	for i, v := range g.Visits {
+		if timed(v) {
+			build(i, v)
+		}
+	}
 	return all
 }
 
@@ -189,6 +200,9 @@ func (r *Runner) contest(ctx context.Context, of plan.Contest, stand map[record.
 		}
 		if !s.told {
 			t.Settle, s.told = s.settling, true
+			if in := s.network.InForce; in != (record.InForce{}) {
+				t.InForce = &in
+			}
 		}
 		s.broke = s.fault(ctx, t)
 		done = append(done, *t)
@@ -255,7 +269,7 @@ type session struct {
 	born        moment                  // when it had been built
 	settling    *record.Settle          // what the network did until it was silent; nil: not known
 	unheard     error                   // why that is not known
-	told        bool                    // a trial has recorded settling
+	told        bool                    // a trial has recorded settling, and what was measured when the network was built
 	greeted     map[network.Family]bool // families over which a packet has crossed between all pairs
 	conditioned bool                    // the endpoints are in the state that the cells require
 	known       map[string]device       // of hosts, by "<host>/<device>", once they have been read

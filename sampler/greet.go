@@ -23,6 +23,7 @@ type Pair struct {
 	Client, Server network.Agent
 	At             netip.AddrPort // where the client reaches the server
 	Own            netip.AddrPort // where packets that are sent to At arrive: the server listens only there
+	OnlyTCP        bool           // UDP does not lead there
 }
 
 // Unmet is a pair between which no packet, or no answer, arrived.
@@ -36,6 +37,17 @@ type Unmet struct {
 // has crossed between them in each direction. It returns the first pair that did not meet within
 // the given time, or nil.
 func Meet(ctx context.Context, pairs []Pair, within time.Duration) (*Unmet, error) {
+	return meet(ctx, pairs, Greet{Within: within})
+}
+
+// MeetSteadily is like Meet, and returns within Steady of when the network begins to carry packets: clients greet at that
+// interval. It takes more CPU time.
+func MeetSteadily(ctx context.Context, pairs []Pair, within time.Duration) (*Unmet, error) {
+	return meet(ctx, pairs, Greet{Within: within, Steady: true})
+}
+
+// meet has clients greet in the way that g describes.
+func meet(ctx context.Context, pairs []Pair, g Greet) (*Unmet, error) {
 	cookie := make([]byte, cookieSize)
 	rand.Read(cookie)
 	at := map[network.Agent][]netip.AddrPort{}
@@ -57,10 +69,11 @@ func Meet(ctx context.Context, pairs []Pair, within time.Duration) (*Unmet, erro
 	greeting.SetLimit(atOnce)
 	for i, p := range pairs {
 		greeting.Go(func() error {
-			var g Greeted
-			errs[i] = p.Client.Call(ctx, MethodGreet, Greet{p.At, cookie, within}, &g)
-			if errs[i] == nil && !g.Answered {
-				unmet[i] = &Unmet{i, g.Half, g.Last}
+			g, got := g, Greeted{}
+			g.To, g.Cookie, g.OnlyTCP = p.At, cookie, p.OnlyTCP
+			errs[i] = p.Client.Call(ctx, MethodGreet, g, &got)
+			if errs[i] == nil && !got.Answered {
+				unmet[i] = &Unmet{i, got.Half, got.Last}
 			}
 			return nil
 		})
@@ -156,9 +169,11 @@ func (a Answer) datagrams(p net.PacketConn) {
 
 // Greet asks an endpoint to greet another one, which runs an Answer.
 type Greet struct {
-	To     netip.AddrPort
-	Cookie []byte
-	Within time.Duration
+	To      netip.AddrPort
+	Cookie  []byte
+	Within  time.Duration
+	Steady  bool // greet at the interval Steady
+	OnlyTCP bool // not over UDP
 }
 
 // Greeted is the result of a Greet.
@@ -177,10 +192,12 @@ const (
 	// connectTime is how long the first attempt to connect may take. Each further one may take
 	// twice as long. The kernel would retransmit a lost packet only after a second.
 	connectTime = 250 * time.Millisecond
+	// Steady is the time between two greetings of MeetSteadily, over each protocol.
+	Steady = 5 * time.Millisecond
 )
 
-// Run greets until there is an answer over UDP and one over TCP, or the time is over: the rules for
-// one protocol may be in force before those for the other.
+// Run greets until there is an answer over UDP and one over TCP, unless only one is asked for, or the time is over: the rules
+// for one protocol may be in force before those for the other.
 func (g Greet) Run(ctx context.Context) (Greeted, error) {
 	over := time.Now().Add(g.Within)
 	ctx, cancel := context.WithDeadline(ctx, over)
@@ -188,7 +205,15 @@ func (g Greet) Run(ctx context.Context) (Greeted, error) {
 	var answered [2]bool
 	last := [2]string{silence, silence}
 	var greeting sync.WaitGroup
-	for i, way := range []func(context.Context, func(error)) bool{g.datagrams, g.connections} {
+	ways := []func(context.Context, func(error)) bool{g.datagrams, g.connections}
+	if g.Steady {
+		ways = []func(context.Context, func(error)) bool{steadily(g.datagram), steadily(g.connection)}
+	}
+	for i, way := range ways {
+		if g.OnlyTCP && i == 0 {
+			answered[0] = true
+			continue
+		}
 		greeting.Go(func() {
 			answered[i] = way(ctx, func(err error) {
 				if ctx.Err() == nil && time.Now().Before(over) { // otherwise it was cut short
@@ -201,6 +226,8 @@ func (g Greet) Run(ctx context.Context) (Greeted, error) {
 	switch {
 	case answered[0] && answered[1]:
 		return Greeted{Answered: true}, nil
+	case g.OnlyTCP:
+		return Greeted{Last: last[1]}, nil
 	case answered[0]:
 		return Greeted{Half: true, Last: last[1] + " over TCP"}, nil
 	case answered[1]:
@@ -308,6 +335,58 @@ func (g Greet) connection(ctx context.Context, long time.Duration) error {
 		return err
 	}
 	return g.hear(c, time.Now().Add(long))
+}
+
+// datagram sends one datagram and waits for its answer.
+func (g Greet) datagram(ctx context.Context, long time.Duration) error {
+	c, err := (&net.Dialer{}).DialContext(ctx, over("udp", g.To), g.To.String())
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	defer context.AfterFunc(ctx, func() { c.Close() })()
+	if _, err := c.Write(g.Cookie); err != nil {
+		return err
+	}
+	return g.hear(c, time.Now().Add(long))
+}
+
+// steadily returns a way to greet that begins an attempt every Steady, whether those before have ended or not, until one is
+// answered. Each is from a port of its own, since connection tracking remembers what it did with the first packet of a port,
+// and has connectTime, so that the kernel does not repeat the first packet of a connection.
+func steadily(attempt func(context.Context, time.Duration) error) func(context.Context, func(error)) bool {
+	return func(ctx context.Context, failed func(error)) bool {
+		var attempts sync.WaitGroup
+		defer attempts.Wait()
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		ended := make(chan error)
+		next := time.NewTicker(Steady)
+		defer next.Stop()
+		begin := func() {
+			attempts.Go(func() {
+				err := attempt(ctx, connectTime)
+				select {
+				case ended <- err:
+				case <-ctx.Done():
+				}
+			})
+		}
+		begin()
+		for {
+			select {
+			case <-ctx.Done():
+				return false
+			case <-next.C:
+				begin()
+			case err := <-ended:
+				if err == nil {
+					return true
+				}
+				failed(err)
+			}
+		}
+	}
 }
 
 func (g Greet) hear(c net.Conn, until time.Time) error {

@@ -224,3 +224,74 @@ func TestServerThatCannotAnswer(t *testing.T) {
 		t.Errorf("%+v, %v", unmet, err)
 	}
 }
+
+// TestSteadyGreetings greets a way that opens after a while, and then carries only packets of ports from which none has come
+// before.
+func TestSteadyGreetings(t *testing.T) {
+	machine.Loopback(t)
+	at := netip.MustParseAddrPort("127.0.0.1:20008")
+	p, err := net.ListenPacket("udp4", at.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	const closed = 10 // datagrams
+	ports := map[string]int{}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for said := make([]byte, 100); ; {
+			n, from, err := p.ReadFrom(said)
+			if err != nil {
+				return
+			}
+			if ports[from.String()]++; len(ports) > closed && ports[from.String()] == 1 {
+				p.WriteTo(said[:n], from)
+			}
+		}
+	}()
+	answersTCP(t, at)
+	g, err := (sampler.Greet{To: at, Cookie: make([]byte, 16), Within: 20 * time.Second, Steady: true}).Run(t.Context())
+	if err != nil || !g.Answered {
+		t.Errorf("%+v, %v", g, err)
+	}
+	p.Close()
+	<-ended
+	for port, n := range ports {
+		if n > 1 {
+			t.Errorf("%d datagrams came from %s", n, port)
+		}
+	}
+}
+
+func TestPairsMeetSteadily(t *testing.T) {
+	machine.Loopback(t)
+	all := append(pair("127.0.0.1:20008"), pair("[::1]:20008")...)
+	if unmet, err := sampler.MeetSteadily(t.Context(), all, 20*time.Second); unmet != nil || err != nil {
+		t.Errorf("%+v, %v", unmet, err)
+	}
+	mute, err := net.Listen("tcp4", "127.0.0.1:0") // accepts, and sends nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	all[0].At = netip.MustParseAddrPort(mute.Addr().String())
+	if unmet, err := sampler.MeetSteadily(t.Context(), all[:1], 400*time.Millisecond); unmet == nil || unmet.Half || err != nil {
+		t.Errorf("with a server that does not answer: %+v, %v", unmet, err)
+	}
+}
+
+// TestServerWithoutUDP checks that a server that is reached only over TCP can be met.
+func TestServerWithoutUDP(t *testing.T) {
+	machine.Loopback(t)
+	at := netip.MustParseAddrPort("127.0.0.1:20008")
+	answersTCP(t, at)
+	g, err := (sampler.Greet{To: at, Cookie: make([]byte, 16), Within: 20 * time.Second, OnlyTCP: true}).Run(t.Context())
+	if err != nil || !g.Answered {
+		t.Errorf("%+v, %v", g, err)
+	}
+	g, err = (sampler.Greet{To: netip.MustParseAddrPort("127.0.0.1:1"), Cookie: make([]byte, 16), Within: 200 * time.Millisecond, OnlyTCP: true}).Run(t.Context())
+	if err != nil || g.Answered || g.Last != "connection refused" {
+		t.Errorf("of one that does not exist: %+v, %v", g, err)
+	}
+}

@@ -316,13 +316,19 @@ func TestInCluster(t *testing.T) {
 	t.Run("every network", func(t *testing.T) {
 		dir := t.TempDir()
 		a.balance(t, "open")
-		start(t, dir, args(open, 1, append([]string{"kubernetes:pod", "kubernetes:service", "kubernetes:nodeport", "--hosts", "2", "-4", "-6", "--services", "3",
-			"--congestion", "reno"}, policies...)...)...).ends(t, exitOK) // which pods may choose, and which can take turns
-		inPod := t.TempDir()
+		p := start(t, dir, args(open, 1, append([]string{"kubernetes:pod", "kubernetes:service", "kubernetes:nodeport", "--hosts", "2", "-4", "-6", "--services", "3",
+			"--congestion", "reno"}, policies...)...)...) // which pods may choose, and which can take turns
+		<-p.done // networks that time services and policies are built one after the other
+		p.ends(t, exitOK)
+		inPod, timed := t.TempDir(), map[string]bool{}
 		start(t, inPod, args(open, 1, "kubernetes:container", "kubernetes:hostport", "kubernetes:loadbalancer", "--hosts", "1")...).ends(t, exitOK)
 		for _, trial := range append(good(t, filepath.Join(dir, "x.ndjson")).Trials, good(t, filepath.Join(inPod, "x.ndjson")).Trials...) {
 			if trial.Cell.Hosts == 2 && (len(trial.Slices) == 0 || trial.Clocks == nil || trial.Clocks.Over != record.OverNetwork) {
 				t.Errorf("%s: %d slices, clocks %+v, %v", trial.Cell.Key(), len(trial.Slices), trial.Clocks, trial.Warnings)
+			}
+			timed[trial.Cell.Network] = timed[trial.Cell.Network] || trial.InForce != nil && trial.InForce.Service > 0
+			if policed := trial.Cell.Policies > 0 && !trial.Cell.IsNative(); trial.InForce != nil && (trial.InForce.Policy > 0) != policed {
+				t.Errorf("%s: in force: %+v", trial.Cell.Key(), trial.InForce)
 			}
 			for _, h := range trial.Path {
 				want := "eth0"
@@ -335,6 +341,11 @@ func TestInCluster(t *testing.T) {
 				if device := h.Name[strings.Index(h.Name, "/")+1:]; !strings.HasPrefix(device, want) {
 					t.Errorf("%s: proved by %s, want %s", trial.Cell.Key(), h.Name, want)
 				}
+			}
+		}
+		for network, measured := range timed { // if it had further services
+			if want := network == "kubernetes:service" || network == "kubernetes:nodeport"; measured != want {
+				t.Errorf("%s: it was measured when a service was in force: %v, want %v", network, measured, want)
 			}
 		}
 		if left := a.left(t, "open"); len(left) > 0 {

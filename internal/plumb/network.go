@@ -10,6 +10,7 @@ import (
 	"nettoll/internal/program"
 	"nettoll/network"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // Recipe is a kind of network that is built on a site.
@@ -96,10 +97,11 @@ type Network struct {
 	Needed []*daemon.Daemon
 	// Check looks for faults of a network that is up; nil: no fault is known to happen.
 	Check func(context.Context) error
-	// Relay, OnWire, Fragments and MadeUp become the fields Relay, Wire, Fragments and Page.MadeUp of network.Network.
+	// Relay, OnWire, Fragments, InForce and MadeUp become the fields Relay, Wire, Fragments, InForce and Page.MadeUp of network.Network.
 	Relay     func(ctx context.Context, congestion string) error
 	OnWire    func(network.Family) string
 	Fragments uint64
+	InForce   record.InForce
 	MadeUp    func() []string
 }
 
@@ -122,7 +124,7 @@ func (n *Network) Standing() *network.Network {
 	return &network.Network{
 		Servers: endpoints(n.Servers), Clients: endpoints(n.Clients), Hosts: hosts,
 		Addr: n.addr, Own: n.own, Path: n.path, Close: n.Close,
-		Daemons: n.Procs, Fault: n.fault, Relay: n.Relay, Wire: n.OnWire, Fragments: n.Fragments, Remarks: n.remarks,
+		Daemons: n.Procs, Fault: n.fault, Relay: n.Relay, Wire: n.OnWire, Fragments: n.Fragments, InForce: n.InForce, Remarks: n.remarks,
 		Page: network.Page{MadeUp: n.MadeUp},
 	}
 }

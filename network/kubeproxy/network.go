@@ -92,14 +92,24 @@ func (n *build) build(ctx context.Context) error {
 		return err
 	}
 	n.Watch(false, c.Daemon)
-	if err := fill(ctx, c, n.Network); err != nil {
+	all := services(n.Network)
+	early, last := all, len(n.Servers)-1
+	if n.timed() {
+		early = slices.Delete(slices.Clone(all), last, last+1)
+	}
+	if err := fill(ctx, c, n.Network, early); err != nil {
 		return err
 	}
-	proxies, err := n.startProxies(ctx, c)
+	proxies, err := n.startProxies(ctx, c, early)
 	if err != nil {
 		return err
 	}
 	n.Watch(false, proxies...)
+	if n.timed() {
+		if err := n.timeService(ctx, c, all, proxies); err != nil {
+			return err
+		}
+	}
 	return n.freeze(etcd.Daemon, c.Daemon)
 }
 

@@ -9,9 +9,9 @@ import (
 	"nettoll/kube"
 )
 
-// startProxies runs kube-proxy on every host, and returns when each has written the rules of all services.
-func (n *build) startProxies(ctx context.Context, c *kube.Server) ([]*daemon.Daemon, error) {
-	want := served(n.Network)
+// startProxies runs kube-proxy on every host, and returns when each has written the rules of all services that were made.
+func (n *build) startProxies(ctx context.Context, c *kube.Server, made []kube.Fixed) ([]*daemon.Daemon, error) {
+	want := served(made)
 	return n.Start(ctx, func(ctx context.Context, h *plumb.Host) (*daemon.Daemon, error) {
 		if n.mode.VirtualServers {
 			n.Made("IP sets of "+h.Name(), func(ctx context.Context) error { return plumb.RemoveSets(ctx, h, n.Programs["ipset"], "KUBE-") })

@@ -11,16 +11,16 @@ import (
 // namespace is the namespace of the services.
 const namespace = "default"
 
-// objects returns all objects of a network: a node for each host, and services without selectors, of both
-// IP versions, with their endpoints: one for each server, and the further ones, which nobody uses.
-func objects(n *plumb.Network) iter.Seq[kube.Object] {
+// objects returns objects of a network: a node for each host, and services without selectors, of both IP versions, with their
+// endpoints.
+func objects(n *plumb.Network, services []kube.Fixed) iter.Seq[kube.Object] {
 	return func(yield func(kube.Object) bool) {
 		for _, h := range n.Site.Hosts {
 			if !yield(node(h)) {
 				return
 			}
 		}
-		for _, s := range services(n) {
+		for _, s := range services {
 			for _, o := range s.Objects(namespace, nil) {
 				if !yield(o) {
 					return
@@ -30,7 +30,7 @@ func objects(n *plumb.Network) iter.Seq[kube.Object] {
 	}
 }
 
-// services returns the services: those of the servers come first.
+// services returns the services: one for each server, and the further ones, which nobody uses.
 func services(n *plumb.Network) (all []kube.Fixed) {
 	for i, server := range n.Servers {
 		all = append(all, ofServer(i, n, server))
@@ -60,9 +60,9 @@ func node(h *plumb.Host) kube.Object {
 }
 
 // served returns how many ports each address of a service has.
-func served(n *plumb.Network) map[netip.Addr]int {
+func served(services []kube.Fixed) map[netip.Addr]int {
 	all := map[netip.Addr]int{}
-	for _, s := range services(n) {
+	for _, s := range services {
 		for _, at := range s.At {
 			all[at] = len(s.Ports)
 		}

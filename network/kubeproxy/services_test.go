@@ -14,15 +14,22 @@ import (
 	"nettoll/network/kubeproxy"
 	"nettoll/network/networktest"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
-// TestLastService sends a greeting through the last of several further services, of either IP version.
+// TestLastService sends a greeting through the last of several further services, of either IP version. That of the server was
+// made after them, and timed.
 func TestLastService(t *testing.T) {
 	for _, tech := range kubeproxy.All(nil) {
 		t.Run(tech.Name, func(t *testing.T) {
 			topo := networktest.Pair
 			topo.Services = 5
-			networktest.LastService(t, networktest.Build(t, tech, topo), topo)
+			n := networktest.Build(t, tech, topo)
+			networktest.LastService(t, n, topo)
+			if n.InForce.Service <= 0 || n.InForce.Policy != 0 {
+				t.Errorf("in force: %+v", n.InForce)
+			}
+			t.Logf("the server's service was in force after %.3f s", n.InForce.Service)
 		})
 	}
 }
@@ -33,6 +40,9 @@ func TestControlPlaneStops(t *testing.T) {
 	n := networktest.Build(t, kubeproxy.All(nil)[0], networktest.Pair)
 	if err := n.Broken(t.Context()); err != nil {
 		t.Error(err)
+	}
+	if n.InForce != (record.InForce{}) {
+		t.Errorf("without further services it was measured when the service was in force: %+v", n.InForce)
 	}
 	for _, program := range []string{"^[^ ]*etcd --name", "^[^ ]*kube-apiserver "} {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", process(t, n.Hosts[0], program)))

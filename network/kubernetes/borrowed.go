@@ -131,23 +131,6 @@ func (n *build) atOwnPorts() {
 	n.Topo.FirstPort = usual + n.cluster.Place()*part + rand.IntN(max(1, part-size))
 }
 
-// behindFurther waits until the services of the servers answer, if there are further services. It asks over one IP version,
-// since both take the same time.
-func (n *build) behindFurther(ctx context.Context) error {
-	families := n.dialled()
-	if n.Topo.Services == 0 || len(families) == 0 {
-		return nil
-	}
-	un, err := n.greet(ctx, families[0], kube.ProxyPatience(n.Topo.Services))
-	if err == nil && un != nil {
-		err = errors.New(un.text)
-	}
-	if err != nil {
-		return fmt.Errorf("with %d further services: %w", n.Topo.Services, err)
-	}
-	return nil
-}
-
 // answerTime bounds the wait for a server's answer at a port of its node, which may not lead to the server.
 const answerTime = 5 * time.Second
 

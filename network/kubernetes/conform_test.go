@@ -92,6 +92,10 @@ func furtherServices(t *testing.T, on *platforms.Kubernetes) {
 		t.Fatal(err)
 	}
 	networktest.LastService(t, n, topo)
+	if n.InForce.Service <= 0 || n.InForce.Policy != 0 {
+		t.Errorf("in force: %+v", n.InForce)
+	}
+	t.Logf("the server's service was in force after %.3f s", n.InForce.Service)
 	if err := n.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -105,6 +109,17 @@ func furtherServices(t *testing.T, on *platforms.Kubernetes) {
 		if err := kube.IPTables.Serves(t.Context(), h, gone); err != nil {
 			t.Error(err)
 		}
+	}
+	// A network that is compared with it has the same topology, and no services.
+	other, err := named("hostport").Connect(t.Context(), topo, on)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other.InForce != (record.InForce{}) {
+		t.Errorf("in force without services: %+v", other.InForce)
+	}
+	if err := other.Close(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -162,7 +177,7 @@ func policies(t *testing.T, on kube.Provider) (names []string) {
 	var all struct {
 		Items []struct{ Metadata struct{ Name string } }
 	}
-	ask(t, on, http.MethodGet, policiesPath, &all)
+	ask(t, on, http.MethodGet, policiesPath, nil, &all)
 	for _, one := range all.Items {
 		names = append(names, one.Metadata.Name)
 	}
@@ -170,14 +185,14 @@ func policies(t *testing.T, on kube.Provider) (names []string) {
 }
 
 // ask asks the API server of the cluster that a pair is on.
-func ask(t *testing.T, on kube.Provider, method, path string, out any) {
+func ask(t *testing.T, on kube.Provider, method, path string, in, out any) {
 	t.Helper()
 	hosts, err := on.Clusters(t.Context(), platform.HostRequest{Count: networktest.Pair.Hosts})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer hosts.Close(context.Background())
-	if err := hosts.Cluster.Server.Ask(t.Context(), method, path, nil, out); err != nil {
+	if err := hosts.Cluster.Server.Ask(t.Context(), method, path, in, out); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -188,20 +203,33 @@ const soon = 30 * time.Second
 const policiesPath = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies"
 
 // ignoredPolicies checks that a network with further policies is refused on a cluster that accepts policies and does nothing
-// about them, and that nothing is left of them.
+// about them, before anything is made, and that such a cluster does nothing about them indeed.
 func ignoredPolicies(t *testing.T, on kube.Provider) {
-	for range 2 { // the second time it is known already
-		n, err := named("pod").Connect(t.Context(), policed(), on)
-		if err == nil {
-			n.Close(context.Background())
-		}
-		var lacks *platform.Unsupported
-		if !errors.As(err, &lacks) || !strings.Contains(lacks.Option, "servers whose policies admit nobody still answer over IPv") || !strings.Contains(lacks.Remedy, "--cni calico") {
-			t.Fatalf("policies on a cluster that ignores them: %v", err)
-		}
+	n, err := named("pod").Connect(t.Context(), policed(), on)
+	if err == nil {
+		n.Close(context.Background())
+	}
+	var lacks *platform.Unsupported
+	if !errors.As(err, &lacks) || lacks.Option != "a network of pods that enforces it" || !strings.Contains(lacks.Remedy, "--cni calico") {
+		t.Fatalf("policies on a cluster that ignores them: %v", err)
 	}
 	if left := policies(t, on); left != nil {
 		t.Errorf("policies are left: %v", left)
+	}
+	if n, err = named("pod").Connect(t.Context(), networktest.Pair, on); err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close(context.Background())
+	ask(t, on, http.MethodPost, policiesPath, map[string]any{
+		"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": map[string]any{"name": "nobody"},
+		"spec": map[string]any{"podSelector": map[string]any{}, "policyTypes": []string{"Ingress"}},
+	}, nil)
+	defer ask(t, on, http.MethodDelete, policiesPath+"/nobody", nil, nil)
+	const ignored = 3 * time.Second // felix needs a fraction of this
+	for end := time.Now().Add(ignored); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		if err := networktest.Answers(t, n, networktest.Pair, network.IPv4, soon); err != nil {
+			t.Fatalf("the server has a policy that admits nobody, and does not answer: %v", err)
+		}
 	}
 }
 
@@ -225,10 +253,14 @@ func enforcedPolicies(t *testing.T, on kube.Provider, d network.Driver) {
 	if said := strings.Join(n.Remarks(), "; "); !strings.Contains(said, "3 network policies that admit nobody") {
 		t.Errorf("remarks: %s", said)
 	}
+	if n.InForce.Policy <= 0 || n.InForce.Service != 0 {
+		t.Errorf("in force: %+v", n.InForce)
+	}
+	t.Logf("the last policy was in force after %.3f s", n.InForce.Policy)
 	if err := networktest.Answers(t, n, policed(), network.IPv4, soon); err != nil {
 		t.Errorf("the server does not answer: %v", err)
 	}
-	ask(t, on, http.MethodDelete, policiesPath+"/policy-admits", nil)
+	ask(t, on, http.MethodDelete, policiesPath+"/policy-admits", nil, nil)
 	for _, f := range []network.Family{network.IPv4, network.IPv6} {
 		for deadline := time.Now().Add(soon); networktest.Answers(t, n, policed(), f, time.Second) == nil; {
 			if time.Now().After(deadline) {

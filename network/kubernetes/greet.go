@@ -2,13 +2,11 @@ package kubernetes
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"nettoll/internal/emulated"
 	"nettoll/internal/plumb"
 	"nettoll/network"
 	"nettoll/sampler"
@@ -33,11 +31,7 @@ func (n *build) greet(ctx context.Context, f network.Family, within time.Duratio
 			At: netip.AddrPortFrom(n.dials(client, server, f), uint16(port)), Own: netip.AddrPortFrom(server.Addr(f), uint16(port)),
 		})
 	}
-	unmet, err := sampler.Meet(ctx, pairs, emulated.Patience(within))
-	if unmet == nil || err != nil {
-		return nil, err
-	}
-	return &unanswered{unmet.Half, fmt.Sprintf("%s does not answer within %v, %s", pairs[unmet.Pair].At.Addr(), within, unmet.Last)}, nil
+	return n.meet(ctx, sampler.Meet, within, pairs...)
 }
 
 // greetOver greets over several IP versions at once. It returns those that got no answer.

@@ -101,6 +101,8 @@ type build struct {
 	containers map[*plumb.Node]*kube.Container
 	translated plumb.Translations
 	rules      *felix.Rules // of the pods; nil: they have none
+	beyond     int          // the port of the further services' endpoint, the first server
+	timed      bool         // the service of the last server was made when all others were in force
 	observed   *observed    // what agents on nodes of the user's see; nil: there are none
 }
 
@@ -136,10 +138,14 @@ func (v variant) build(ctx context.Context, topo network.Topology, p platform.Pl
 	if err == nil {
 		err = n.apart()
 	}
+	policed := topo.Policies > 0 && slices.Contains(v.Has, record.Policies)
+	if err == nil && policed {
+		err = n.cluster.Unpoliced(v.Name)
+	}
 	if err == nil {
 		err = v.connect(ctx, n)
 	}
-	if err == nil && slices.Contains(v.Has, record.Policies) {
+	if err == nil && policed {
 		err = n.police(ctx, v.Name)
 	}
 	if err != nil {
@@ -341,13 +347,19 @@ func (n *build) expose(ctx context.Context, as kube.ServiceType) error {
 // addFurther makes the further services, before those of the servers: nodes learn of services in the order in which they
 // were made, so that they have the rules of all once they have those of the last.
 func (n *build) addFurther(ctx context.Context) error {
-	port, _ := n.Topo.Ports(0)
-	return n.cluster.AddFurther(ctx, len(n.Servers), n.Topo.Services, n.pods[0], port)
+	n.beyond, _ = n.Topo.Ports(0)
+	return n.cluster.AddFurther(ctx, len(n.Servers), n.Topo.Services, n.pods[0], n.beyond)
 }
 
-// exposeAll makes a service for each server.
+// exposeAll makes a service for each server. Where there are further services, the last is made when all others are in force.
 func (n *build) exposeAll(ctx context.Context, as kube.ServiceType) error {
 	for i := range n.Servers {
+		if i == len(n.Servers)-1 && n.Topo.Services > 0 {
+			if err := n.rested(ctx); err != nil {
+				return err
+			}
+			n.timed = true
+		}
 		if err := n.cluster.Expose(ctx, i, n.pods[i], n.portsOf(i), as); err != nil {
 			return err
 		}
@@ -462,9 +474,12 @@ func (n *build) atNode(ctx context.Context) error {
 // translate has clients dial the addresses that reach returns, and proves that these are translated to those of the
 // servers, on the host that at returns.
 func (n *build) translate(ctx context.Context, reach func(from, to *plumb.Node, f network.Family) netip.Addr, at func(from, to *plumb.Node) *plumb.Host) (err error) {
+	if err := n.timeService(ctx, reach); err != nil {
+		return err
+	}
 	if n.borrowed() {
 		n.atAddress(reach)
-		return n.behindFurther(ctx)
+		return nil
 	}
 	for _, s := range n.Servers {
 		if !s.Addr4.IsValid() || !s.Addr6.IsValid() {

@@ -22,15 +22,10 @@ const silent = 2 * time.Second
 // police gives the pods of the servers the further policies. It proves that the cluster enforces policies, since the API
 // server accepts them in any cluster: greetings must be answered at first, not any more once the pods have only policies that
 // admit nobody, and again once one more policy admits everything. That one is made last. Nodes learn of policies in the order
-// in which they were made, so that they have all of them then. name is the network's.
+// in which they were made, so that they have all of them then. It is removed, and, when nothing is answered any more, made
+// again: how long it takes until this is in force is measured when all others are. name is the network's.
 func (n *build) police(ctx context.Context, name string) error {
 	count := n.Topo.Policies
-	if count == 0 {
-		return nil
-	}
-	if err := n.cluster.Unpoliced(name); err != nil {
-		return err
-	}
 	servers, bound := n.pods[:n.Topo.Servers], kube.PolicyPatience(count)
 	families, err := n.answering(ctx)
 	if err != nil {
@@ -39,7 +34,50 @@ func (n *build) police(ctx context.Context, name string) error {
 	if err := n.cluster.Restrict(ctx, servers, count); err != nil {
 		return err
 	}
-	err = await.Until(ctx, emulated.Patience(bound), 0, func(ctx context.Context) (missing, err error) {
+	err = n.silence(ctx, families, bound)
+	if errors.As(err, new(*await.Late)) {
+		return n.cluster.Ignores(name, err)
+	}
+	if err == nil {
+		err = n.admit(ctx, servers, families, bound)
+	}
+	if err != nil {
+		return fmt.Errorf("with %d further policies: %w", count, err)
+	}
+	n.Notes = append(n.Notes, fmt.Sprintf("the servers' pods have %d network policies that admit nobody, and one that admits everything: without the last, no greeting was answered", count))
+	return nil
+}
+
+// admit makes the policy that admits everything, and measures how long it takes until it is in force. For that it is made twice:
+// the first time, the nodes may still be working on the further policies, of which the first alone keeps greetings from the pods.
+func (n *build) admit(ctx context.Context, servers []*kube.Pod, families []network.Family, bound time.Duration) error {
+	if err := n.cluster.Admit(ctx, servers); err != nil {
+		return err
+	}
+	if _, err := n.answer(ctx, families, bound); err != nil {
+		return err
+	}
+	if err := n.cluster.Exclude(ctx); err != nil {
+		return err
+	}
+	if err := n.silence(ctx, families, bound); err != nil {
+		return err
+	}
+	if err := n.cluster.Admit(ctx, servers); err != nil {
+		return err
+	}
+	admitted, f := time.Now(), families[0]
+	var err error
+	if n.InForce.Policy, err = n.until(ctx, n.Clients[0], 0, n.dials(n.Clients[0], n.Servers[0], f), f, bound, admitted); err != nil {
+		return err
+	}
+	_, err = n.answer(ctx, families, bound)
+	return err
+}
+
+// silence waits until greetings are not answered any more. The error is a Late if they still are when the time bound is over.
+func (n *build) silence(ctx context.Context, families []network.Family, bound time.Duration) error {
+	return await.Until(ctx, emulated.Patience(bound), 0, func(ctx context.Context) (missing, err error) {
 		unanswered, err := n.greetOver(ctx, families, silent)
 		for _, f := range families {
 			if un := unanswered[f]; un == nil || un.half {
@@ -48,20 +86,6 @@ func (n *build) police(ctx context.Context, name string) error {
 		}
 		return missing, err
 	})
-	if errors.As(err, new(*await.Late)) {
-		return n.cluster.Ignores(name, err)
-	}
-	if err == nil {
-		err = n.cluster.Admit(ctx, servers)
-	}
-	if err == nil {
-		_, err = n.answer(ctx, families, bound)
-	}
-	if err != nil {
-		return fmt.Errorf("with %d further policies: %w", count, err)
-	}
-	n.Notes = append(n.Notes, fmt.Sprintf("the servers' pods have %d network policies that admit nobody, and one that admits everything: without the last, no greeting was answered", count))
-	return nil
 }
 
 // answering returns the IP versions over which servers answer.
