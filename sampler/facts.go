@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/emulated"
+	"nettoll/internal/netns"
 	"nettoll/record"
 )
 
@@ -114,6 +115,7 @@ func FindOrigin(proc, sys string) (o Origin, err error) {
 		return o, err
 	}
 	o.Machine, err = Machine(proc, sys)
+	o.Machine.Root = netns.IsRoot()
 	return o, err
 }
 

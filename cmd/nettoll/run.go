@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"nettoll/analysis"
+	"nettoll/internal/netns"
 	"nettoll/internal/origin"
 	"nettoll/kube"
 	"nettoll/plan"
@@ -286,7 +287,7 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 	for _, left := range plan.Undriven(suite, f.known()) {
 		fmt.Fprintf(a.stderr, "note: %s is left out: %s\n", left.Network, left.Reason)
 	}
-	m.Root = lab.AsRoot() || !lab.Inside() && lab.IsRoot()
+	m.Root = lab.AsRoot() || !lab.Inside() && netns.IsRoot()
 	run := record.Run{
 		ID: newID(), Started: now.UTC(), Version: origin.Version(), Note: suite.Note,
 		Suite: suite.Name, Machine: m, Settings: set, Cells: cells,
