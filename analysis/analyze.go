@@ -414,11 +414,26 @@ func ending(f *record.File) (record.End, bool) {
 	return f.Ends[len(f.Ends)-1], true
 }
 
+// emulated returns which machine is emulated in software: that of the run, or another that an endpoint is on; empty if none is.
+func emulated(f *record.File) string {
+	if f.Run.Machine.Virtual == record.Emulated {
+		return "the machine"
+	}
+	for _, t := range f.Trials {
+		for _, e := range t.Endpoints {
+			if e.Machine != nil && e.Machine.Virtual == record.Emulated {
+				return "the machine of " + cmp.Or(e.Platform, e.Name)
+			}
+		}
+	}
+	return ""
+}
+
 // runDoubts returns the warnings about the run as a whole.
 func runDoubts(f *record.File, res Result, in circumstances) (out warnings) {
-	if f.Run.Machine.Virtual == record.Emulated {
+	if which := emulated(f); which != "" {
 		out.add(WarnEmulated, "measure on real hardware, or under a hypervisor with hardware support (KVM)",
-			"the machine is emulated in software: no figure here says anything about performance")
+			"%s is emulated in software: no figure here says anything about performance", which)
 	}
 	if used, cpus := othersUse(f); used > busyLimit*float64(cpus) {
 		out.add(WarnBusy, "stop other work on the machine, and measure again",

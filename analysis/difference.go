@@ -60,6 +60,7 @@ func unlikeMachines(endpoints []record.Endpoint) (all []string) {
 	for _, e := range endpoints {
 		if m := e.Machine; m != nil {
 			seen["CPU"] = record.AddNew(seen["CPU"], strings.TrimSpace(m.Arch+" "+m.CPUModel))
+			seen["kernel"] = record.AddNew(seen["kernel"], m.Kernel)
 		}
 		if n := e.NIC; n != nil {
 			seen["driver of the network card"] = record.AddNew(seen["driver of the network card"], n.Driver)

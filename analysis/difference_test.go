@@ -20,6 +20,7 @@ func TestUnlikeMachines(t *testing.T) {
 		{"one machine", []record.Endpoint{{}, {}}, nil},
 		{"alike", []record.Endpoint{on("amd64", "Xeon", gigabit), on("amd64", "Xeon", gigabit)}, nil},
 		{"another CPU", []record.Endpoint{on("amd64", "Xeon", nil), on("arm64", "Neoverse", nil)}, []string{"CPU amd64 Xeon and arm64 Neoverse"}},
+		{"another kernel", []record.Endpoint{{Machine: &record.Machine{Kernel: "6.18.1"}}, {Machine: &record.Machine{Kernel: "6.1.0"}}}, []string{"kernel 6.18.1 and 6.1.0"}},
 		{"another card", []record.Endpoint{on("amd64", "Xeon", gigabit), on("amd64", "Xeon", ten)}, []string{"rate of the link 1 Gbit/s and 10 Gbit/s"}},
 		{"cards that do not say", []record.Endpoint{on("amd64", "Xeon", &record.NIC{Driver: "virtio_net"}), on("amd64", "Xeon", gigabit)},
 			[]string{"driver of the network card virtio_net and e1000e", "rate of the link unknown and 1 Gbit/s"}},

@@ -149,6 +149,9 @@ func TestRunWarnings(t *testing.T) {
 		{"orderly", func(*record.File) {}, "", record.EndMaxRounds, ""},
 		{"no end line", func(f *record.File) { f.Ends, f.Open = nil, true }, WarnUnfinished, "", "complete rounds: 8"},
 		{"emulated", func(f *record.File) { f.Run.Machine.Virtual = record.Emulated }, WarnEmulated, record.EndMaxRounds, "no figure"},
+		{"emulated at one end", func(f *record.File) {
+			f.Trials[0].Endpoints = []record.Endpoint{{Name: "h1", Machine: &record.Machine{}}, {Name: "h2", Platform: "ssh b", Machine: &record.Machine{Virtual: record.Emulated}}}
+		}, WarnEmulated, record.EndMaxRounds, "the machine of ssh b is emulated"},
 		{"a compiler beside it", idle(1.9), WarnBusy, record.EndMaxRounds, "used 1.9 of the machine's 2 CPUs"},
 		{"little beside it", idle(0.19), "", record.EndMaxRounds, ""},
 		{"cut off", func(f *record.File) { f.Truncated = 17 }, WarnTruncated, "", "17 bytes"},

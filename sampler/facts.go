@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/emulated"
+	"nettoll/internal/netns"
 	"nettoll/record"
 )
 
@@ -114,54 +115,6 @@ func FindOrigin(proc, sys string) (o Origin, err error) {
 		return o, err
 	}
 	o.Machine, err = Machine(proc, sys)
+	o.Machine.Root = netns.IsRoot()
 	return o, err
-}
-
-// Congestion is a machine's support of TCP congestion control, by the kernel's names.
-type Congestion struct {
-	Own     string   // the default of connections
-	There   []string // loaded or built in
-	Allowed []string // available without CAP_NET_ADMIN
-}
-
-// ReadCongestion reads the machine's Congestion. proc is "/proc".
-func ReadCongestion(proc string) (c Congestion, err error) {
-	var own []string
-	for name, to := range map[string]*[]string{
-		"tcp_congestion_control": &own, "tcp_available_congestion_control": &c.There, "tcp_allowed_congestion_control": &c.Allowed,
-	} {
-		text, err := read(filepath.Join(proc, "sys/net/ipv4", name))
-		if err != nil {
-			return c, err
-		}
-		*to = strings.Fields(text)
-	}
-	if len(own) != 1 {
-		return c, fmt.Errorf("sampler: %s/sys/net/ipv4/tcp_congestion_control names %d algorithms", proc, len(own))
-	}
-	c.Own = own[0]
-	return c, nil
-}
-
-// TryCongestion reports, by its error, whether a connection of this process can use an algorithm.
-// The kernel loads the algorithm's module for that, if it may.
-func TryCongestion(name string) error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("sampler: %w", err)
-	}
-	defer unix.Close(fd)
-	return unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, name)
-}
-
-// Unpaced returns the algorithm to measure networks with: cubic, which sends as soon as it may
-// instead of following a model of the path. With a paced sender the pacing would be measured. If
-// cubic is not available, or only to privileged processes and some are not privileged, it returns
-// the machine's default.
-func (c Congestion) Unpaced(privileged bool) string {
-	const unpaced = "cubic"
-	if slices.Contains(c.Allowed, unpaced) || privileged && slices.Contains(c.There, unpaced) {
-		return unpaced
-	}
-	return c.Own
 }

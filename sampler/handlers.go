@@ -17,6 +17,7 @@ const (
 	MethodEndpoint   = "sampler.endpoint"   // netip.Addr of the peer → record.Endpoint
 	MethodCondition  = "sampler.condition"  // Condition → an offload that the device cannot turn off, or ""
 	MethodOrigin     = "sampler.origin"     // nothing → Origin
+	MethodCongestion = "sampler.congestion" // names of algorithms → Control
 	MethodCPU        = "sampler.cpu"        // nothing → Snapshot of the machine
 	MethodInterfaces = "sampler.interfaces" // nothing → []nl.Interface
 	MethodDevice     = "sampler.device"     // Device → nl.Interface
@@ -45,7 +46,8 @@ func Handlers() map[string]agent.Handler {
 		MethodEndpoint: agent.Typed(func(_ context.Context, peer netip.Addr) (record.Endpoint, error) {
 			return Endpoint(peer)
 		}),
-		MethodOrigin: agent.Typed(func(context.Context, struct{}) (Origin, error) { return FindOrigin("/proc", "/sys") }),
+		MethodOrigin:     agent.Typed(func(context.Context, struct{}) (Origin, error) { return FindOrigin("/proc", "/sys") }),
+		MethodCongestion: agent.Typed(func(_ context.Context, names []string) (Control, error) { return usable(names) }),
 		MethodCPU: agent.Typed(func(context.Context, struct{}) (Snapshot, error) {
 			c, err := machine()
 			if err != nil {

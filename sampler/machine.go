@@ -34,7 +34,7 @@ func NewCPU(proc, sys string) (*CPU, error) {
 
 // Snapshot is the state of the machine at one moment, by its own clock.
 type Snapshot struct {
-	At   time.Time
+	At   time.Time // see steady
 	CPUs map[int64]procfs.CPUStat
 	// Idle is the number of seconds that each CPU has been idle, by a finer clock than that of
 	// CPUs. Clock is the name of that clock.
@@ -60,8 +60,16 @@ func (c *CPU) Read() (Snapshot, error) {
 	if len(st.CPU) == 0 {
 		return Snapshot{}, fmt.Errorf("sampler: read CPU time: %s names no CPU", c.path)
 	}
-	return Snapshot{At: at, CPUs: st.CPU, Idle: idle, Clock: clock, Took: (threadTime() - began).Seconds()}, nil
+	return Snapshot{At: steady(at), CPUs: st.CPU, Idle: idle, Clock: clock, Took: (threadTime() - began).Seconds()}, nil
 }
+
+// reference is the moment from which steady counts.
+var reference = time.Now()
+
+// steady returns the same moment by a clock that nobody sets: the time of day at reference, and how long ago that was. A
+// snapshot that is sent elsewhere loses its reading of the monotonic clock, and with the time of day alone, the time from
+// one snapshot to another would contain what the machine's clock was set by in between.
+func steady(at time.Time) time.Time { return reference.Add(at.Sub(reference)) }
 
 // ErrNoTime is returned if no time lies between two readings, or if there are no readings.
 var ErrNoTime = errors.New("sampler: no time passed between two readings of CPU time")

@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
 
 	"nettoll/record"
 )
@@ -166,5 +168,51 @@ func TestReadNamesTheFileThatIsWrong(t *testing.T) {
 	}
 	if _, err := NewCPU(filepath.Join(t.TempDir(), "none"), "/sys"); err == nil || !strings.Contains(err.Error(), "none") {
 		t.Errorf("no /proc: error is %v", err)
+	}
+}
+
+// TestSnapshotsClockJumps sets the machine's clock forward by an hour between two snapshots that are sent elsewhere. That hour
+// is no part of what the machine did in between.
+func TestSnapshotsClockJumps(t *testing.T) {
+	m, err := Machine("/proc", "/sys")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Virtual != record.Emulated {
+		t.Skip("it sets the clock of the whole machine: .ci/test-vm runs it in the virtual machine")
+	}
+	cpu, err := NewCPU("/proc", "/sys")
+	if err != nil {
+		t.Fatal(err)
+	}
+	take := func() (s Snapshot) {
+		t.Helper()
+		s, err := cpu.Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s = Snapshot{}
+		if err := json.Unmarshal(sent, &s); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	set := func(by time.Duration) {
+		now := unix.NsecToTimeval(time.Now().Round(0).Add(by).UnixNano())
+		if err := unix.Settimeofday(&now); err != nil {
+			t.Error(err)
+		}
+	}
+	from := take()
+	set(time.Hour)
+	defer set(-time.Hour)
+	time.Sleep(10 * time.Millisecond)
+	used, elapsed, err := Across([]Span{{from, take()}})
+	if err != nil || elapsed <= 0 || elapsed > 1800 || used.Busy > 1800 {
+		t.Errorf("in %v s the machine used %+v, %v", elapsed, used, err)
 	}
 }

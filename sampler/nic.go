@@ -56,19 +56,28 @@ func NIC(device, proc, sys string) (record.NIC, error) {
 		return n, nil // sysfs shows the devices of another namespace
 	}
 	n.RPS = values(filepath.Join(at, "queues/rx-*/rps_cpus"))
-	for _, interrupts := range []string{"device/msi_irqs/*", "device/../msi_irqs/*"} { // of the card, or of virtio's parent
-		all, _ := filepath.Glob(filepath.Join(at, interrupts))
-		for _, path := range all {
-			if number, err := strconv.Atoi(filepath.Base(path)); err == nil {
-				n.Interrupts = append(n.Interrupts, values(filepath.Join(proc, "irq", strconv.Itoa(number), "smp_affinity_list"))...)
-			}
-		}
-		if len(all) > 0 {
-			break
-		}
+	for _, number := range interrupts(at) {
+		n.Interrupts = append(n.Interrupts, values(filepath.Join(proc, "irq", number, "smp_affinity_list"))...)
 	}
 	n.Interrupts = once(n.Interrupts)
 	return n, nil
+}
+
+// interrupts returns the numbers of a card's interrupts: those signalled by messages, or otherwise the one that it has by a
+// line. card is its folder in sysfs (Documentation/ABI/testing/sysfs-bus-pci).
+func interrupts(card string) (numbers []string) {
+	device := card + "/device"
+	if bus, err := os.Readlink(device + "/subsystem"); err == nil && filepath.Base(bus) == "virtio" {
+		device += "/.." // it is this one that is on the bus. filepath.Join would take it for the card's folder
+	}
+	byMessage, _ := os.ReadDir(device + "/msi_irqs")
+	for _, one := range byMessage {
+		numbers = append(numbers, one.Name())
+	}
+	if line, err := number(device+"/irq", 0); err == nil && line > 0 && len(numbers) == 0 {
+		numbers = []string{strconv.Itoa(line)}
+	}
+	return numbers
 }
 
 // values returns what the files of a pattern hold, each value once.

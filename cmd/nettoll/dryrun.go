@@ -21,6 +21,9 @@ const mostRows = 60
 // it can be tried.
 func (a *app) dryRun(ctx context.Context, f runFlags, cells []record.Cell, skips []plan.Skip, set record.Settings) error {
 	show := func(ctx context.Context) error {
+		if err := f.agree(ctx, cells, &set); err != nil {
+			return err
+		}
 		found, err := a.look(ctx, f, cells)
 		if err != nil {
 			return err

@@ -20,8 +20,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"nettoll/analysis"
+	"nettoll/internal/netns"
 	"nettoll/internal/origin"
 	"nettoll/kube"
+	"nettoll/network"
 	"nettoll/plan"
 	"nettoll/platform/kubernetes"
 	"nettoll/platform/lab"
@@ -102,6 +104,9 @@ trials failed, which the report counts; 1 when something has no good trial, or t
 				return err
 			}
 			err = a.where(cmd.Context(), &f, cells, func(ctx context.Context) error {
+				if err := f.agree(ctx, cells, &set); err != nil {
+					return err
+				}
 				return a.measure(ctx, f, suite, cells, set)
 			})
 			if err == nil && len(args) == 0 && !f.given("suite") && !f.given("platform") && f.format == "text" && !lab.Inside() {
@@ -129,6 +134,34 @@ func congestion(borrowed bool) (string, error) {
 		return "", err
 	}
 	return c.Unpaced(!borrowed), nil
+}
+
+// agree replaces the congestion control of a run between machines that are reached by ssh: their kernels decide what can be
+// used there. In a run that measures something else as well, this machine's choice stays if they can use it.
+func (f *runFlags) agree(ctx context.Context, cells []record.Cell, set *record.Settings) error {
+	of := ofMachines(cells)
+	if len(of) == 0 {
+		return nil
+	}
+	on, err := f.machines()
+	if err != nil {
+		return err
+	}
+	var others []network.Agent
+	if len(of) < len(cells) {
+		others = append(others, settled(set.Congestion))
+	}
+	set.Congestion, err = on.Congestion(ctx, others...)
+	return err
+}
+
+// settled stands for machines that are not asked, and use this congestion control.
+type settled string
+
+// Call implements network.Agent.
+func (s settled) Call(_ context.Context, _ string, _, out any) error {
+	*out.(*sampler.Control) = sampler.Control{Own: string(s), Usable: []string{string(s), "reno"}} // reno is always there
+	return nil
 }
 
 // completeNames completes the values of flags of run.
@@ -286,7 +319,7 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 	for _, left := range plan.Undriven(suite, f.known()) {
 		fmt.Fprintf(a.stderr, "note: %s is left out: %s\n", left.Network, left.Reason)
 	}
-	m.Root = lab.AsRoot() || !lab.Inside() && lab.IsRoot()
+	m.Root = lab.AsRoot() || !lab.Inside() && netns.IsRoot()
 	run := record.Run{
 		ID: newID(), Started: now.UTC(), Version: origin.Version(), Note: suite.Note,
 		Suite: suite.Name, Machine: m, Settings: set, Cells: cells,

@@ -88,6 +88,14 @@ func (h *Host) Name() string { return h.name }
 // OnHost implements platform.Endpoint.
 func (h *Host) OnHost() string { return h.name }
 
+// Known returns the machine's name with what users know it by, for what they have to do there: h1 (ssh a).
+func (h *Host) Known() string {
+	if h.About == "" {
+		return h.name
+	}
+	return fmt.Sprintf("%s (%s)", h.name, h.About)
+}
+
 // Uplink implements platform.Host.
 func (h *Host) Uplink() platform.Uplink { return h.Link }
 
@@ -132,7 +140,7 @@ func (h *Host) Make(ctx context.Context, n int) ([]*Container, error) {
 	paths, err := h.makeSpaces(ctx, n)
 	if err != nil {
 		return nil, &platform.Unsupported{
-			Feature: "containers on " + h.name, Option: "root there", Remedy: "log in as root, or add --sudo", Err: err,
+			Feature: "containers on " + h.Known(), Option: "root there", Remedy: "log in as root, or add --sudo", Err: err,
 		}
 	}
 	h.mu.Lock()

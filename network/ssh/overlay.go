@@ -135,7 +135,7 @@ func (o overlay) build(ctx context.Context, n *build) error {
 	if o.daemons { // they wait for those of the other machines, unless one of these has failed
 		building, within = errgroup.WithContext(ctx)
 	}
-	for i, h := range n.Hosts {
+	for i := range n.Hosts {
 		building.Go(func() error {
 			m := n.machines[i]
 			router, err := m.Space(within)
@@ -151,7 +151,7 @@ func (o overlay) build(ctx context.Context, n *build) error {
 				return err
 			}
 			if lacks := built[i].Missing; lacks != nil {
-				return lacks.Unsupported(h.Name())
+				return lacks.Unsupported(m.Known())
 			}
 			return nil
 		})

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"nettoll/internal/netns"
 )
 
 // insideEnv marks the process that runs inside the lab's namespaces.
@@ -25,7 +27,7 @@ const insideEnv = "NETTOLL_INSIDE_LAB"
 func Inside() bool { return os.Getenv(insideEnv) != "" }
 
 // AsRoot reports, inside, whether root of the machine made the lab, rather than an ordinary user or root of another
-// user namespace; see IsRoot.
+// user namespace; see netns.IsRoot.
 func AsRoot() bool { return os.Getenv(insideEnv) == insideAsRoot }
 
 const (
@@ -58,7 +60,7 @@ func Enter(o EnterOptions) (status int, err error) {
 		Setpgid:    !o.Foreground,
 	}
 	mark := insideAsRoot
-	if !IsRoot() {
+	if !netns.IsRoot() {
 		mark = insideAsUser
 	}
 	if !mayMakeNamespaces() {
@@ -143,16 +145,6 @@ func explain(err error) error {
 		}
 	}
 	return fmt.Errorf("lab: create namespaces: %w; %s", err, remedy)
-}
-
-// IsRoot reports whether this process is root of the machine itself, rather than root of a user namespace, which is
-// an ordinary user.
-func IsRoot() bool {
-	if os.Geteuid() != 0 {
-		return false
-	}
-	users, err := os.ReadFile("/proc/self/uid_map")
-	return err == nil && strings.Join(strings.Fields(string(users)), " ") == "0 0 4294967295"
 }
 
 // mayMakeNamespaces reports whether this process can make namespaces of all kinds without first becoming root of a

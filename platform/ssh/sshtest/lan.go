@@ -1,5 +1,5 @@
-// Package sshtest makes machines for tests: hosts of the lab on a LAN of their own, on which the system's sshd runs, and an
-// ssh that knows them by the names a, b, ….
+// Package sshtest makes machines for tests: hosts of the lab on a LAN of their own, or virtual machines in their place, on
+// which the system's sshd runs, and an ssh that knows them by the names a, b, ….
 package sshtest
 
 import (
@@ -32,20 +32,27 @@ type Machine struct {
 	Setup string
 	// Shell is run by sh instead of what ssh was told to run, which is in SSH_ORIGINAL_COMMAND.
 	Shell string
-	// Ahead is how far its monotonic clock is ahead of this machine's, where the kernel has namespaces for clocks.
+	// Ahead is how far its monotonic clock is ahead of this machine's, where the kernel has namespaces for clocks. That
+	// of a virtual machine is its own anyway; there it is the clock that tells the time of day.
 	Ahead time.Duration
 	// Delay is how long everything takes to cross the connection of a login, each way, and Rate what it carries, in
 	// bytes per second. Zero means as fast as it goes.
 	Delay time.Duration
 	Rate  int
+	// VM is the path of .ci/vm, which boots a virtual machine in place of the host; empty: it is a host. The first
+	// machine is always one. Of the fields above, only Ahead has a meaning then.
+	VM string
 }
 
 // LAN is a set of machines.
 type LAN struct {
-	Hosts []platform.Host // the machines themselves
-	Dir   string          // has the keys, the configuration of ssh, and ssh
+	// Hosts are the machines themselves. That of a virtual machine is the switch that it is plugged into: what is
+	// found there, as by Running, is not on the machine.
+	Hosts []platform.Host
+	Dir   string // has the keys, the configuration of ssh, and ssh
 
 	logins []*logins
+	off    map[int]func() // end virtual machines
 }
 
 // Name returns the name of a machine for ssh.
@@ -88,11 +95,17 @@ func Start(t testing.TB, shape platform.Underlay, machines ...Machine) *LAN {
 			t.Error(err)
 		}
 	})
-	l := &LAN{Hosts: hosts.All(), Dir: dir}
+	l := &LAN{Hosts: hosts.All(), Dir: dir, off: map[int]func(){}}
 	l.keys(t)
 	var config, known strings.Builder
 	hostKey := l.read(t, "host.pub")
 	for i, m := range machines {
+		fmt.Fprintf(&known, "%s %s", Name(i), hostKey)
+		if m.VM != "" {
+			l.logins = append(l.logins, nil)
+			fmt.Fprintf(&config, "Host %s\n%s HostKeyAlias %s\n", Name(i), l.overLAN(i), Name(i))
+			continue
+		}
 		in := &logins{script: l.machine(t, i, m), m: m, open: map[net.Conn]bool{}}
 		in.over, in.end = context.WithCancel(context.Background())
 		if in.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
@@ -103,7 +116,6 @@ func Start(t testing.TB, shape platform.Underlay, machines ...Machine) *LAN {
 		l.logins = append(l.logins, in)
 		_, port, _ := net.SplitHostPort(in.listener.Addr().String())
 		fmt.Fprintf(&config, "Host %s\n HostName 127.0.0.1\n Port %s\n HostKeyAlias %s\n", Name(i), port, Name(i))
-		fmt.Fprintf(&known, "%s %s", Name(i), hostKey)
 	}
 	fmt.Fprintf(&config, "Host *\n User root\n IdentityFile %s/user\n IdentitiesOnly yes\n UserKnownHostsFile %s/known\n GlobalKnownHostsFile /dev/null\n", dir, dir)
 	l.write(t, "config", config.String(), 0o600)
@@ -114,6 +126,11 @@ func Start(t testing.TB, shape platform.Underlay, machines ...Machine) *LAN {
 	}
 	l.write(t, "bin/ssh", fmt.Sprintf("#!/bin/sh\nexec %s -F %s/config \"$@\"\n", ssh, dir), 0o755)
 	t.Setenv("PATH", filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
+	for i, m := range machines {
+		if m.VM != "" {
+			l.boot(t, i, m)
+		}
+	}
 	return l
 }
 
@@ -142,19 +159,28 @@ func (l *LAN) keys(t testing.TB) {
 // machine writes the program that serves one login on its standard input, and returns its path.
 func (l *LAN) machine(t testing.TB, i int, m Machine) string {
 	t.Helper()
-	config := fmt.Sprintf("HostKey %s/host\nAuthorizedKeysFile %s/authorized\nStrictModes no\nUsePAM no\nPermitRootLogin prohibit-password\nPidFile none\nLogLevel ERROR\n", l.Dir, l.Dir)
+	config := l.sshd()
 	if m.Shell != "" {
 		config += "ForceCommand sh " + l.write(t, Name(i)+".shell", m.Shell, 0o644) + "\n"
 	}
 	file := l.write(t, Name(i)+".sshd", config, 0o644)
-	ns := strings.Replace(l.Hosts[i].Facts().NetNS, "/self/", fmt.Sprintf("/%d/", os.Getpid()), 1)
 	inside := fmt.Sprintf("set -e\nmount -t tmpfs tmpfs /run\nmkdir -m 755 /run/sshd\nlan=%s\n%s\nexec /usr/sbin/sshd -i -e -f %s 2>>%s/log\n", l.Dir, m.Setup, file, l.Dir)
 	options := "-m --propagation private"
 	if _, err := os.Stat("/proc/self/ns/time"); err == nil && m.Ahead > 0 {
 		options += fmt.Sprintf(" --fork --time --monotonic %d", int(m.Ahead.Seconds()))
 	}
 	return l.write(t, Name(i)+".machine", fmt.Sprintf("#!/bin/sh\nexec nsenter --net=%s unshare %s sh %s\n",
-		ns, options, l.write(t, Name(i)+".inside", inside, 0o644)), 0o755)
+		l.netNS(i), options, l.write(t, Name(i)+".inside", inside, 0o644)), 0o755)
+}
+
+// sshd returns the configuration of the machines' sshd.
+func (l *LAN) sshd() string {
+	return fmt.Sprintf("HostKey %s/host\nAuthorizedKeysFile %s/authorized\nStrictModes no\nUsePAM no\nPermitRootLogin prohibit-password\nPidFile none\nLogLevel ERROR\n", l.Dir, l.Dir)
+}
+
+// netNS returns a path to the network namespace of a host that means the same to other programs.
+func (l *LAN) netNS(i int) string {
+	return strings.Replace(l.Hosts[i].Facts().NetNS, "/self/", fmt.Sprintf("/%d/", os.Getpid()), 1)
 }
 
 func (l *LAN) write(t testing.TB, name, text string, mode os.FileMode) string {

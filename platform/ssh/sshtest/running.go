@@ -57,7 +57,7 @@ func (l *LAN) Empty(t testing.TB, i int) {
 // Busy waits until programs whose command lines contain a text run on a machine, and returns their PIDs.
 func (l *LAN) Busy(t testing.TB, i int, text string) (pids []int) {
 	t.Helper()
-	const patience = 60 * time.Second
+	const patience = 5 * time.Minute // a virtual machine on a busy one takes a while to take a login
 	for began := time.Now(); len(pids) == 0; time.Sleep(20 * time.Millisecond) {
 		for line, pid := range l.Running(t, i) {
 			if strings.Contains(line, text) {

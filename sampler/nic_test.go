@@ -1,0 +1,50 @@
+package sampler
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// TestInterrupts has cards as sysfs shows them: the device on the bus is behind a link, and that of virtio is behind another
+// device.
+func TestInterrupts(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		bus   string // of the device behind the link
+		above string // folder of the device that has the interrupts, above that one
+		files []string
+		want  []string
+	}{
+		{"no device, as of veth", "", "", nil, nil},
+		{"by messages", "pci", "", []string{"msi_irqs/24", "msi_irqs/25", "irq"}, []string{"24", "25"}},
+		{"by a line", "pci", "", []string{"irq"}, []string{"11"}},
+		{"virtio by messages", "virtio", "..", []string{"msi_irqs/24", "irq"}, []string{"24"}},
+		{"virtio by a line", "virtio", "..", []string{"msi_irqs/", "irq"}, []string{"11"}},
+		{"below a bridge that has some", "pci", "..", []string{"msi_irqs/24", "irq"}, nil},
+	} {
+		sys := t.TempDir()
+		card, device := filepath.Join(sys, "class/net/eth0"), filepath.Join(sys, "devices/pci/slot/card")
+		err := errors.Join(os.MkdirAll(card, 0o755), os.MkdirAll(device, 0o755))
+		if c.bus != "" {
+			err = errors.Join(err, os.Symlink(device, filepath.Join(card, "device")), os.Symlink("/sys/bus/"+c.bus, filepath.Join(device, "subsystem")))
+		}
+		for _, f := range c.files {
+			path := filepath.Join(device, c.above, f)
+			err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o755))
+			if f[len(f)-1] == '/' {
+				err = errors.Join(err, os.Mkdir(path, 0o755))
+			} else {
+				err = errors.Join(err, os.WriteFile(path, []byte("11\n"), 0o644))
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := interrupts(card); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
