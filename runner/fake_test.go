@@ -62,6 +62,7 @@ type way struct {
 	connect  func(ctx context.Context, nth int) error
 	close    error
 	daemons  []network.Daemon
+	nodes    []network.NodeDaemons
 	pathless bool
 	fault    func() error                        // of a network; nil: it knows of no fault
 	on       platform.Platform                   // the platform that it was built on last
@@ -102,7 +103,7 @@ func (f *way) connected(ctx context.Context, topo network.Topology, p platform.P
 	f.w.mu.Unlock()
 	closed := false
 	n := &network.Network{
-		Daemons: f.daemons,
+		Daemons: f.daemons, NodeDaemons: f.nodes,
 		Addr: func(platform.Endpoint, platform.Endpoint, network.Family) (netip.Addr, error) {
 			return netip.MustParseAddr("198.18.0.1"), nil
 		},
