@@ -34,6 +34,7 @@ type Result struct {
 	Rounds    int // complete rounds: every cell still to be measured has a trial
 	Scenarios []Scenario
 	Settlings []Settling
+	NodeUses  []NodeUse // of the nodes of a cluster of the user's
 	Warnings  []Warning // of the run as a whole
 
 	// Results drawn from several rows together.
@@ -235,7 +236,7 @@ func AnalyzeCompleted(f *record.File) Result {
 		res.Scenarios = append(res.Scenarios, Scenario{Cell: rows[0].Cell.Scenario(), Rows: rows})
 	}
 	res.Relate()
-	res.Settlings = settlings(f.Trials)
+	res.Settlings, res.NodeUses = settlings(f.Trials), nodeUses(f.Trials)
 	res.Warnings = runDoubts(f, res, in)
 	return res
 }
