@@ -132,17 +132,21 @@ func (k *keeper) end(ctx context.Context) error {
 	for _, agent := range k.agents {
 		agent.close()
 	}
-	c := k.own.cluster(k)
-	// Without a policy, the API would leave what the Job owns.
-	foreground := fields{"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Foreground"}
-	err := k.own.entrance.Ask(ctx, http.MethodDelete, k.path(k.name), foreground, nil)
+	err := k.drop(ctx)
 	if err == nil || Absent(err) {
-		err = c.until(ctx, k.gone)
+		err = k.own.cluster(k).until(ctx, k.gone)
 	}
 	if err != nil {
 		return fmt.Errorf("kubernetes: remove the job %s: %w", k.name, k.own.refused("jobs", err))
 	}
 	return nil
+}
+
+// drop has the cluster remove the keeper with everything that it owns.
+func (k *keeper) drop(ctx context.Context) error {
+	// Without a policy, the API would leave what the Job owns.
+	foreground := fields{"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Foreground"}
+	return k.own.entrance.Ask(ctx, http.MethodDelete, k.path(k.name), foreground, nil)
 }
 
 // gone asks whether neither the Job nor a pod of it is left: a pod that was made a moment before the Job was

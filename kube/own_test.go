@@ -222,24 +222,36 @@ func TestOwn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		line.cut()
+		line.cut(0)
 		refused(t, pods[0].Containers[0].Ended(t), "agent has ended")
+		refused(t, pods[0].Fault(t.Context()), "the connection to pod "+pods[0].Name+" was cut, by the API server or on the way to it")
 		for range 100 { // the keeper is another connection
-			if err = used.Fault(); err != nil {
+			if err = used.Fault(t.Context()); err != nil {
 				break
 			}
 			time.Sleep(100 * time.Millisecond)
 		}
-		refused(t, err, "the cluster of the context theirs has ended nettoll's pods")
-		_, err = own.Use(t.Context(), 1)
+		refused(t, err, "the connections to nettoll's pods on the cluster of the context theirs were cut, by its API server or on the way to it")
+		soon, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		_, err = own.Use(soon, 1) // it waits for the API server
 		refused(t, err, "the cluster of the context theirs does not answer at "+c.Server.URL, errCut.Error())
-		line.mend()
+		first := line.mend() // what is asked next
 		again, err := own.Use(t.Context(), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := again.Run(t.Context(), kube.PodSpec{Node: again.Nodes[0]}); err != nil {
+		if pods, err = again.Run(t.Context(), kube.PodSpec{Node: again.Nodes[0]}); err != nil {
 			t.Fatal(err)
+		}
+		line.cut(first, first+1) // only requests get no answer, as where one of several API servers restarts
+		time.AfterFunc(time.Second, func() { line.mend() })
+		if err := again.Remove(t.Context()); err != nil {
+			t.Error(err)
+		}
+		refused(t, pods[0].Containers[0].Ended(t), "agent has ended")
+		if err := again.Fault(t.Context()); err != nil {
+			t.Error(err)
 		}
 		if err := own.Close(t.Context()); err != nil {
 			t.Error(err)
@@ -396,19 +408,22 @@ func (w *wire) through(dial func(context.Context, string, string) (net.Conn, err
 	}
 }
 
-func (w *wire) cut() {
+// cut cuts connections: from one on, or from one to another, in the order in which they were made. No new ones can be made.
+func (w *wire) cut(from int, to ...int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.down = true
-	for _, c := range w.conns {
+	for _, c := range w.conns[from:append(to, len(w.conns))[0]] {
 		c.Close()
 	}
 }
 
-func (w *wire) mend() {
+// mend lets new connections be made, and returns the number of the next.
+func (w *wire) mend() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.down = false
+	return len(w.conns)
 }
 
 // refusals tries the reasons for which a cluster can refuse to be used.

@@ -62,6 +62,7 @@ type Container struct {
 	pod   *Pod
 	id    string
 	pid   int // of its first process, in a private cluster
+	proc  *stream
 	first *agent.Client
 	on    *remote.Host // starts further processes, through the first
 	stop  func()       // the heartbeats
@@ -325,7 +326,7 @@ func (c *Container) begin(ctx context.Context) (err error) {
 	if err != nil {
 		return of.refused("pods/attach", err)
 	}
-	if of.own == nil {
+	if c.proc = s; of.own == nil {
 		s.ID, s.kill = c.pid, c.end
 		c.first, c.stop = agent.Dial(s), func() {}
 	} else if c.first, c.stop, err = of.own.inject(ctx, s, c.pod.mark); err != nil {
@@ -436,11 +437,19 @@ func (p *Pod) Fault(ctx context.Context) error {
 			if why := p.node.cluster.whyEnded(ctx, p); why != "" {
 				return fmt.Errorf("pod %s has ended: %s", p.Name, why)
 			}
+			if c.cut() {
+				return fmt.Errorf("the connection to pod %s was cut, by the API server or on the way to it", p.Name)
+			}
 			return fmt.Errorf("pod %s has ended: %w", p.Name, c.first.Err())
 		default:
 		}
 	}
 	return nil
+}
+
+// cut reports whether the connection to the container has ended, and not the container, as far as is known.
+func (c *Container) cut() bool {
+	return c.proc != nil && c.proc.Ended() && errors.Is(c.proc.Wait(), errCut)
 }
 
 // whyEnded returns why the cluster has ended a pod; "" if it has not, or cannot be asked.
@@ -487,18 +496,21 @@ func (c *Cluster) Remove(ctx context.Context) error {
 
 // remove removes an object, and returns when it is gone.
 func (c *Cluster) remove(ctx context.Context, path string) error {
-	err := c.api.Ask(ctx, http.MethodDelete, path, nil, nil)
-	if Absent(err) {
-		return nil
+	ask := func(ctx context.Context, method string) (missing, err error) {
+		err = c.api.Ask(ctx, method, path, nil, nil)
+		switch {
+		case Absent(err):
+			return nil, nil
+		case c.passing(err):
+			return err, nil
+		case method == http.MethodDelete:
+			return nil, err
+		}
+		return errors.New("it is still there"), err
 	}
+	err := c.until(ctx, func(ctx context.Context) (missing, err error) { return ask(ctx, http.MethodDelete) })
 	if err == nil {
-		err = c.until(ctx, func(ctx context.Context) (missing, err error) {
-			err = c.api.Ask(ctx, http.MethodGet, path, nil, nil)
-			if Absent(err) {
-				return nil, nil
-			}
-			return errors.New("it is still there"), err
-		})
+		err = c.until(ctx, func(ctx context.Context) (missing, err error) { return ask(ctx, http.MethodGet) })
 	}
 	if err != nil {
 		return fmt.Errorf("kubernetes: remove %s: %w", filepath.Base(path), err)

@@ -122,12 +122,15 @@ func (v variant) build(ctx context.Context, topo network.Topology, p platform.Pl
 		site.Hosts = append(site.Hosts, &plumb.Host{Host: node, NS: node.Facts().NetNS, Index: i})
 	}
 	n.Check = func(ctx context.Context) error {
+		if err := n.cluster.Fault(ctx); err != nil { // with its API server, or its keeper, all pods end
+			return err
+		}
 		for _, p := range n.pods {
 			if err := p.Fault(ctx); err != nil {
 				return err
 			}
 		}
-		return n.cluster.Fault()
+		return nil
 	}
 	n.MadeUp = n.madeUp
 	if !n.borrowed() {

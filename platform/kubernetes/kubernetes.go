@@ -137,7 +137,7 @@ func (k *Kubernetes) take(ctx context.Context, req platform.HostRequest) (_ *set
 	defer k.mu.Unlock()
 	// A cluster whose programs have ended cannot be used again.
 	for _, s := range slices.Clone(k.kept) {
-		if s.places.Used() == 0 && s.all.Fault() != nil {
+		if s.places.Used() == 0 && s.all.Fault(ctx) != nil {
 			if err := k.drop(ctx, s); err != nil {
 				return nil, 0, err
 			}
