@@ -32,9 +32,10 @@ type OwnOptions struct {
 	Agents *bootstrap.Agents
 	// Tools are sent to pods that lack them; nil: none are.
 	Tools *bootstrap.Tools
-	// NodeAgents has agents on the nodes, too: see Node.Agent.
-	NodeAgents bool
-	Expect     string // see Cluster.Expect
+	// NodeAgents has agents on the nodes, too: see Node.Agent. With NodeDaemons, they see the processes of the nodes.
+	NodeAgents  bool
+	NodeDaemons bool
+	Expect      string // see Cluster.Expect
 }
 
 // DefaultImage is the image of pods on clusters of the user's.
@@ -217,7 +218,7 @@ func (o *Own) Allows(ctx context.Context, n Needs) error {
 	k := &keeper{name: o.prefix() + "try"}
 	c := o.cluster(k)
 	n.Pod.Node = &Node{Host: ownNode{"try", o}, cluster: c}
-	pod := &Pod{Name: k.name, node: n.Pod.Node, mark: bootstrap.Mark(), Containers: []*Container{{name: "try"}}}
+	pod := &Pod{Name: k.name, node: n.Pod.Node, sees: n.Pod.HostPID, mark: bootstrap.Mark(), Containers: []*Container{{name: "try"}}}
 	return o.try(ctx, c, pod.object(n.Pod))
 }
 
@@ -559,7 +560,9 @@ func (o *Own) look(k *keeper) look {
 			"securityContext": fields{"allowPrivilegeEscalation": false, "capabilities": fields{"drop": []string{"ALL"}}},
 			"volumeMounts":    []fields{{"name": "tmp", "mountPath": "/tmp"}},
 		},
-		command: func(mark string) []string { return []string{"sh", "-c", received(mark)} },
+		command: func(p *Pod) []string { // in which kubelet replaces $(NAME), and $$ by $
+			return []string{"sh", "-c", strings.ReplaceAll(received(p.mark, p.sees), "$", "$$")}
+		},
 		on: func(n *Node) fields {
 			only := fields{"key": "metadata.name", "operator": "In", "values": []string{n.As}}
 			switch {

@@ -579,42 +579,55 @@ func (c theirs) remove(t *testing.T, path string) {
 }
 
 // TestReceived runs the script of a container's first process, in a PID namespace as containers have: it ends if nothing is
-// written to it, when its input ends, and when the agent does not arrive.
+// written to it, when its input ends, and when the agent does not arrive. In a namespace that it shares with others, it leaves
+// these alone.
 func TestReceived(t *testing.T) {
 	const ends, open = false, true
+	const beside = `sleep 1000 & sh -c "$0"; kill -0 $! && echo alone`
 	for name, in := range map[string]struct {
 		said  string
 		stays bool // the input stays open
 	}{
 		"silence": {"", open}, "an end": {"", ends}, "an end later": {"\n", ends}, "silence later": {"\n", open}, "half of the agent": {"\n1000 0\nhalf", open},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			cmd := exec.Command("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", kube.ReceivedWithin("mark", time.Second, 2*time.Second))
-			r, w, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer r.Close()
-			defer w.Close()
-			cmd.Stdin = r
-			if _, err := w.WriteString(in.said); err != nil {
-				t.Fatal(err)
-			}
-			if !in.stays {
-				w.Close()
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			ended := make(chan struct{})
-			go func() { _ = cmd.Wait(); close(ended) }()
-			select {
-			case <-ended:
-			case <-time.After(30 * time.Second):
-				t.Error("it goes on")
-				_ = cmd.Process.Kill()
-			}
-		})
+		for _, shared := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/shared=%v", name, shared), func(t *testing.T) {
+				t.Parallel()
+				script := []string{kube.ReceivedWithin("mark", shared, time.Second, 2*time.Second)}
+				if shared {
+					script = []string{beside, script[0]}
+				}
+				cmd := exec.Command("unshare", append([]string{"--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c"}, script...)...)
+				var out strings.Builder
+				cmd.Stdout = &out
+				r, w, err := os.Pipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer r.Close()
+				defer w.Close()
+				cmd.Stdin = r
+				if _, err := w.WriteString(in.said); err != nil {
+					t.Fatal(err)
+				}
+				if !in.stays {
+					w.Close()
+				}
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				ended := make(chan struct{})
+				go func() { _ = cmd.Wait(); close(ended) }()
+				select {
+				case <-ended:
+				case <-time.After(30 * time.Second):
+					_ = cmd.Process.Kill()
+					t.Fatal("it goes on")
+				}
+				if shared && !strings.HasSuffix(out.String(), "alone\n") {
+					t.Errorf("a process that has nothing to do with it has ended: %q", out.String())
+				}
+			})
+		}
 	}
 }

@@ -32,6 +32,7 @@ import (
 type PodSpec struct {
 	Node        *Node
 	HostNetwork bool
+	HostPID     bool  // its containers see the processes of the node, and have nothing to do with them
 	Containers  int   // 0 means 1
 	HostPorts   Ports // of the node that lead to the same ports of the first container (hostPort)
 }
@@ -48,6 +49,7 @@ type Pod struct {
 	node    *Node
 	uid     string
 	host    bool
+	sees    bool // its containers see the processes of the node
 	ports   bool // it has ports of its node
 	ips     []netip.Addr
 	hostIPs []netip.Addr // of its node
@@ -89,7 +91,7 @@ const atOnce = 8
 func (c *Cluster) Run(ctx context.Context, specs ...PodSpec) ([]*Pod, error) {
 	all := make([]*Pod, len(specs))
 	for i, s := range specs {
-		p := &Pod{node: s.Node, host: s.HostNetwork, ports: s.HostPorts != Ports{}}
+		p := &Pod{node: s.Node, host: s.HostNetwork, sees: s.HostPID, ports: s.HostPorts != Ports{}}
 		for range max(s.Containers, 1) {
 			s.Node.next++
 			p.Containers = append(p.Containers, &Container{name: fmt.Sprintf("%sc%d", s.Node.Name(), s.Node.next), pod: p})
@@ -116,8 +118,8 @@ type look struct {
 	metadata  fields
 	spec      fields
 	container fields
-	// command returns what a container runs, given the pod's mark.
-	command func(mark string) []string
+	// command returns what the containers of a pod run.
+	command func(p *Pod) []string
 	// on returns what puts a pod onto a node.
 	on func(*Node) fields
 }
@@ -127,7 +129,7 @@ func (p *Pod) object(s PodSpec) fields {
 	l := p.node.cluster.look
 	var containers []fields
 	for i, c := range p.Containers {
-		is := fields{"name": c.name, "command": l.command(p.mark), "stdin": true, "stdinOnce": true}
+		is := fields{"name": c.name, "command": l.command(p), "stdin": true, "stdinOnce": true}
 		maps.Copy(is, l.container)
 		if i == 0 && p.ports {
 			var ports []fields
@@ -143,6 +145,9 @@ func (p *Pod) object(s PodSpec) fields {
 	spec := fields{
 		"hostNetwork": s.HostNetwork, "restartPolicy": "Never", "terminationGracePeriodSeconds": 1,
 		"automountServiceAccountToken": false, "enableServiceLinks": false, "dnsPolicy": "Default", "containers": containers,
+	}
+	if s.HostPID {
+		spec["hostPID"] = true
 	}
 	maps.Copy(spec, l.spec)
 	maps.Copy(spec, l.on(p.node))
@@ -161,7 +166,7 @@ func privateLook() look {
 			"volumeMounts": []fields{{"name": "memory", "mountPath": "/dev/shm"}},
 		},
 		spec:    fields{"volumes": []fields{{"name": "memory", "emptyDir": fields{"medium": "Memory"}}}},
-		command: func(string) []string { return []string{rootfs.AgentPath, "agent"} },
+		command: func(*Pod) []string { return []string{rootfs.AgentPath, "agent"} },
 		on:      func(n *Node) fields { return fields{"nodeName": n.Name()} },
 	}
 }

@@ -102,6 +102,7 @@ type build struct {
 	translated plumb.Translations
 	rules      *felix.Rules // of the pods; nil: they have none
 	observed   *observed    // what agents on nodes of the user's see; nil: there are none
+	daemons    []network.NodeDaemons
 }
 
 func (v variant) build(ctx context.Context, topo network.Topology, p platform.Platform) (*network.Network, error) {
@@ -144,6 +145,9 @@ func (v variant) build(ctx context.Context, topo network.Topology, p platform.Pl
 	}
 	if err == nil && slices.Contains(v.Has, record.Policies) {
 		err = n.police(ctx, v.Name)
+	}
+	if err == nil {
+		err = n.countDaemons(ctx)
 	}
 	if err != nil {
 		return nil, n.Abandon(ctx, err)
