@@ -189,7 +189,10 @@ func (o *Own) inject(ctx context.Context, s *stream, mark string) (*agent.Client
 		return nil, nil, errors.Join(fmt.Errorf("write to it: %w", err), s.Kill())
 	}
 	p, err := bootstrap.Inject(ctx, s, mark, o.o.Agents.For)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil: // the image is not at fault
+		return nil, nil, fmt.Errorf("send the agent: %w", err)
+	case err != nil:
 		return nil, nil, fmt.Errorf("send the agent to the image %s: %w; name another image with --image", o.o.Image, err)
 	}
 	c := agent.Dial(p)
