@@ -35,6 +35,7 @@ type Result struct {
 	Scenarios []Scenario
 	Settlings []Settling
 	InForce   []InForce
+	NodeUses  []NodeUse // of the nodes of a cluster of the user's
 	Warnings  []Warning // of the run as a whole
 
 	// Results drawn from several rows together.
@@ -237,6 +238,7 @@ func AnalyzeCompleted(f *record.File) Result {
 	}
 	res.Relate()
 	res.Settlings, res.InForce = settlings(f.Trials), inForces(f.Run.Cells, f.Trials, res.Level)
+	res.NodeUses = nodeUses(f.Trials)
 	res.Warnings = runDoubts(f, res, in)
 	return res
 }

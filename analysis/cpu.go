@@ -16,6 +16,8 @@ const (
 	CPUClientHost = "cpu_client_host"
 	CPUServerHost = "cpu_server_host"
 	CPUShared     = "cpu_shared"
+
+	CPUNodeDaemons = "cpu_node_daemons"
 )
 
 // CPUKinds lists the figures of CPU use in the window, which rows have in addition to those of their metrics.
@@ -25,7 +27,9 @@ const (
 //
 // The host of clients, or of servers, is these processes and the daemons that run there; if it is a separate
 // machine, it is all CPU time of the machine less its idle use. Shared is the CPU time over the idle machine
-// that is charged to no process: packets that the kernel handles in softirq, and the measuring itself.
+// that is charged to no process: packets that the kernel handles in softirq, and the measuring itself. Daemons of nodes are
+// those of a cluster of the user's, which serve all of its networks, also without traffic; they are part of the machine, and
+// of shared.
 func CPUKinds() []record.Kind {
 	kinds := make([]record.Kind, len(cpuUses))
 	for i, use := range cpuUses {
@@ -46,6 +50,7 @@ var cpuUses = []struct {
 	{CPUClientHost, "CPU of the clients' host", func(t *record.Trial) (float64, bool) { return hostLoad(t, "client", t.CPU.Client) }},
 	{CPUServerHost, "CPU of the servers' host", func(t *record.Trial) (float64, bool) { return hostLoad(t, "server", t.CPU.Server) }},
 	{CPUContainers, "CPU of containers", containers},
+	{CPUNodeDaemons, "CPU of the nodes' daemons", func(t *record.Trial) (float64, bool) { return counted(nodeDaemons(t)) }},
 	{CPUMachine, "CPU of the machine", func(t *record.Trial) (float64, bool) { return counted(t.CPU.Machine.Busy) }},
 }
 
@@ -65,6 +70,14 @@ func daemons(t *record.Trial, hosts ...string) (seconds float64) {
 		if len(hosts) == 0 || slices.Contains(hosts, d.Host) {
 			seconds += d.Total()
 		}
+	}
+	return seconds
+}
+
+// nodeDaemons returns the CPU time of the daemons of all nodes.
+func nodeDaemons(t *record.Trial) (seconds float64) {
+	for _, d := range t.CPU.NodeDaemons {
+		seconds += d.CPU
 	}
 	return seconds
 }

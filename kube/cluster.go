@@ -314,9 +314,9 @@ func (c *Cluster) Daemons() []*daemon.Daemon {
 }
 
 // Fault returns an error if one of the programs of a private cluster has ended, or the keeper on a cluster of the user's.
-func (c *Cluster) Fault() error {
+func (c *Cluster) Fault(ctx context.Context) error {
 	if c.own != nil {
-		return c.own.fault()
+		return c.keeper.fault(ctx)
 	}
 	for _, d := range c.Daemons() {
 		if err := d.Fault(); err != nil {

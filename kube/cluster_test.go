@@ -73,7 +73,7 @@ func TestCluster(t *testing.T) {
 	if got := strings.Join(got, "\n"); got != want {
 		t.Errorf("nodes:\n%s\nwant\n%s", got, want)
 	}
-	if err := c.Fault(); err != nil {
+	if err := c.Fault(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if err := c.Server.Ask(t.Context(), http.MethodGet, "/api/v1/nodes/h3", nil, nil); !kube.Absent(err) {

@@ -9,8 +9,8 @@ import (
 var PauseProgram = pauseProgram
 
 // ReceivedWithin is received, with other times to wait.
-func ReceivedWithin(mark string, first, whole time.Duration) string {
-	return receivedWithin(mark, first, whole)
+func ReceivedWithin(mark string, shared bool, first, whole time.Duration) string {
+	return receivedWithin(mark, shared, first, whole)
 }
 
 // Ended waits until the container's agent has ended, and returns why.

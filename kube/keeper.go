@@ -132,17 +132,21 @@ func (k *keeper) end(ctx context.Context) error {
 	for _, agent := range k.agents {
 		agent.close()
 	}
-	c := k.own.cluster(k)
-	// Without a policy, the API would leave what the Job owns.
-	foreground := fields{"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Foreground"}
-	err := k.own.entrance.Ask(ctx, http.MethodDelete, k.path(k.name), foreground, nil)
+	err := k.drop(ctx)
 	if err == nil || Absent(err) {
-		err = c.until(ctx, k.gone)
+		err = k.own.cluster(k).until(ctx, k.gone)
 	}
 	if err != nil {
 		return fmt.Errorf("kubernetes: remove the job %s: %w", k.name, k.own.refused("jobs", err))
 	}
 	return nil
+}
+
+// drop has the cluster remove the keeper with everything that it owns.
+func (k *keeper) drop(ctx context.Context) error {
+	// Without a policy, the API would leave what the Job owns.
+	foreground := fields{"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Foreground"}
+	return k.own.entrance.Ask(ctx, http.MethodDelete, k.path(k.name), foreground, nil)
 }
 
 // gone asks whether neither the Job nor a pod of it is left: a pod that was made a moment before the Job was
@@ -161,14 +165,22 @@ func (k *keeper) gone(ctx context.Context) (missing, err error) {
 
 // received returns the script of a container's first process, which receives the agent. It first waits for a byte from
 // nettoll, since what it writes before nettoll is attached is lost. It ends if no byte comes, or no agent after that. The
-// shell itself stays: nothing can kill the first process of a PID namespace from within.
-func received(mark string) string { return receivedWithin(mark, firstByte, receiving) }
+// shell itself stays: nothing can kill the first process of a PID namespace from within, so all others are killed. In a
+// container that shares the PID namespace of its node (shared), it is the shell that is killed, and nothing else: the
+// container's runtime then ends the rest.
+func received(mark string, shared bool) string {
+	return receivedWithin(mark, shared, firstByte, receiving)
+}
 
-func receivedWithin(mark string, first, whole time.Duration) string {
+func receivedWithin(mark string, shared bool, first, whole time.Duration) string {
 	seconds := func(d time.Duration) string { return strconv.Itoa(int(d.Seconds())) }
-	return strings.NewReplacer("FIRST", seconds(first), "WHOLE", seconds(whole), "WATCH", bootstrap.WatchEnv, "SCRIPT", bootstrap.Script(mark)).Replace(
-		`exec 3<&0; (sleep FIRST && kill -9 -1) & w=$!; ` +
-			`(read x || exit 1; kill $w; (sleep WHOLE && kill -9 -1) & export WATCH=$!; exec 3<&-; SCRIPT) <&3 & wait $!`)
+	all := "-1"
+	if shared {
+		all = "$$"
+	}
+	return strings.NewReplacer("FIRST", seconds(first), "WHOLE", seconds(whole), "ALL", all, "WATCH", bootstrap.WatchEnv, "SCRIPT", bootstrap.Script(mark)).Replace(
+		`exec 3<&0; (sleep FIRST && kill -9 ALL) & w=$!; ` +
+			`(read x || exit 1; kill $w; (sleep WHOLE && kill -9 ALL) & export WATCH=$!; exec 3<&-; SCRIPT) <&3 & wait $!`)
 }
 
 // inject sends the agent to a container's first process, and returns it with a function that stops the heartbeats.
@@ -177,7 +189,10 @@ func (o *Own) inject(ctx context.Context, s *stream, mark string) (*agent.Client
 		return nil, nil, errors.Join(fmt.Errorf("write to it: %w", err), s.Kill())
 	}
 	p, err := bootstrap.Inject(ctx, s, mark, o.o.Agents.For)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil: // the image is not at fault
+		return nil, nil, fmt.Errorf("send the agent: %w", err)
+	case err != nil:
 		return nil, nil, fmt.Errorf("send the agent to the image %s: %w; name another image with --image", o.o.Image, err)
 	}
 	c := agent.Dial(p)

@@ -4,11 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"nettoll/network"
+	"nettoll/sampler"
 )
 
 // Agents on nodes of the user's read the counters of the nodes' devices, before and after payload crosses them. Each is in a
-// pod that differs from others only in that it has the network of its node. It has no view of the node's processes (hostPID):
-// what its first process ends, when no agent arrives, is everything that it sees.
+// pod that differs from others only in that it has the network of its node and, if the user wants to know the CPU time of
+// daemons, sees the node's processes (hostPID). It reads the names of these, and the CPU time of those in daemons.
+
+// daemons are programs that run on nodes of clusters, by the names that the kernel gives their processes (at most 15
+// characters): Kubernetes and container runtimes, then what connects pods, and its helpers.
+var daemons = []string{
+	"kubelet", "kube-proxy", "containerd", "dockerd", "crio", "k3s-server", "k3s-agent", "k0s", "rke2", "kubelite",
+	"flanneld", "calico-node", "calico-felix", "bird", "bird6", "confd", "cilium-agent", "cilium-envoy", "cilium-health-r",
+	"ovs-vswitchd", "ovsdb-server", "ovn-controller", "ovnkube", "kube-ovn-daemon", "antrea-agent", "kube-router", "weaver", "kindnetd",
+	"multus-daemon", "aws-k8s-agent", "azure-cns", "netd", "node-cache", "ip-masq-agent", "wireguard-go",
+}
 
 // Expectable is what may be expected to carry payload between nodes: kinds of tunnels, as the kernel names their devices, or
 // ExpectPlain.
@@ -36,7 +48,7 @@ func (o *Own) observe(ctx context.Context, c *Cluster) error {
 		}
 		k.observed++
 		of = append(of, n)
-		specs = append(specs, PodSpec{HostNetwork: true, Node: &Node{Host: ownNode{fmt.Sprintf("node%d", k.observed), o}, As: n.As, cluster: in}})
+		specs = append(specs, PodSpec{HostNetwork: true, HostPID: o.o.NodeDaemons, Node: &Node{Host: ownNode{fmt.Sprintf("node%d", k.observed), o}, As: n.As, cluster: in}})
 	}
 	pods, err := in.Run(ctx, specs...)
 	if err != nil {
@@ -47,4 +59,23 @@ func (o *Own) observe(ctx context.Context, c *Cluster) error {
 		k.agents[of[i].As] = of[i].Agent
 	}
 	return nil
+}
+
+// NodeDaemons returns the daemons of each node, as far as their programs are known, if the user wants to know their CPU time.
+func (c *Cluster) NodeDaemons(ctx context.Context) (all []network.NodeDaemons, err error) {
+	if c.own == nil || !c.own.o.NodeDaemons {
+		return nil, nil
+	}
+	for _, n := range c.Nodes {
+		var found []sampler.Named
+		if err := n.Agent.Call(ctx, sampler.MethodNamed, daemons, &found); err != nil {
+			return nil, fmt.Errorf("daemons of the node of %s: %w", n.Name(), err)
+		}
+		one := network.NodeDaemons{Host: n.Name(), Agent: n.Agent.Agent()}
+		for _, p := range found {
+			one.Names, one.PIDs = append(one.Names, p.Name), append(one.PIDs, p.PID)
+		}
+		all = append(all, one)
+	}
+	return all, nil
 }

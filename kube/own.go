@@ -32,9 +32,10 @@ type OwnOptions struct {
 	Agents *bootstrap.Agents
 	// Tools are sent to pods that lack them; nil: none are.
 	Tools *bootstrap.Tools
-	// NodeAgents has agents on the nodes, too: see Node.Agent.
-	NodeAgents bool
-	Expect     string // see Cluster.Expect
+	// NodeAgents has agents on the nodes, too: see Node.Agent. With NodeDaemons, they see the processes of the nodes.
+	NodeAgents  bool
+	NodeDaemons bool
+	Expect      string // see Cluster.Expect
 }
 
 // DefaultImage is the image of pods on clusters of the user's.
@@ -61,6 +62,8 @@ type Own struct {
 	keeper   *keeper
 	old      []*keeper // that may have left something
 	keepers  int       // made so far
+	lost     bool      // a keeper has ended, and there is no other one yet
+	absent   absence   // since a keeper has ended
 
 	balancers  int   // made so far
 	unbalanced error // why there are none
@@ -215,7 +218,7 @@ func (o *Own) Allows(ctx context.Context, n Needs) error {
 	k := &keeper{name: o.prefix() + "try"}
 	c := o.cluster(k)
 	n.Pod.Node = &Node{Host: ownNode{"try", o}, cluster: c}
-	pod := &Pod{Name: k.name, node: n.Pod.Node, mark: bootstrap.Mark(), Containers: []*Container{{name: "try"}}}
+	pod := &Pod{Name: k.name, node: n.Pod.Node, sees: n.Pod.HostPID, mark: bootstrap.Mark(), Containers: []*Container{{name: "try"}}}
 	return o.try(ctx, c, pod.object(n.Pod))
 }
 
@@ -351,12 +354,14 @@ func few(all []string) []string {
 
 // Begin makes sure that nettoll has a keeper on the cluster, which also shows that pods of the image run there.
 func (o *Own) Begin(ctx context.Context) error {
+	asked := time.Now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.begin(ctx)
+	return o.begin(ctx, asked)
 }
 
-func (o *Own) begin(ctx context.Context) error {
+// begin is Begin for a network that was asked for at a time.
+func (o *Own) begin(ctx context.Context, asked time.Time) error {
 	if err := o.probe(ctx); err != nil {
 		return err
 	}
@@ -364,22 +369,37 @@ func (o *Own) begin(ctx context.Context) error {
 		return nil
 	}
 	if o.keeper != nil {
+		o.lost = o.lost || o.keeper.lost() != nil
 		o.old = append(o.old, o.keeper)
 		o.keeper = nil
 	}
+	if o.lost {
+		if err := o.returned(ctx, asked); err != nil {
+			return fmt.Errorf("kubernetes: %w", err)
+		}
+	}
 	// Old keepers stay as long as networks that belong to them stand. If one cannot be removed now, Close tries again,
-	// and otherwise the cluster removes it.
-	_ = o.sweep(ctx, func(k *keeper) bool { return k.networks == 0 || k.lost() != nil })
+	// and otherwise the cluster removes it. Nobody waits for the end of those that the cluster removes anyway.
+	_ = o.sweep(ctx, func(k *keeper) bool { return k.networks == 0 && k.lost() == nil })
+	for _, k := range o.old {
+		if k.lost() != nil {
+			_ = k.drop(ctx)
+		}
+	}
 	o.keepers++
 	k, err := o.keep(ctx, o.keepers)
 	if err != nil {
 		err = fmt.Errorf("kubernetes: %w", err)
-		if errors.Is(err, platform.ErrUnsupported) {
+		switch {
+		case !errors.Is(err, platform.ErrUnsupported):
+		case o.keepers == 1:
 			o.no = err
+		default: // it took such pods before, so later ones may succeed again
+			err = errors.New(err.Error())
 		}
 		return err
 	}
-	o.keeper = k
+	o.keeper, o.lost = k, false
 	if o.blind && len(o.nodes) == 0 {
 		return o.search(ctx)
 	}
@@ -416,13 +436,14 @@ func (o *Own) search(ctx context.Context) error {
 
 // Use returns the first nodes of the cluster, for pods of one network.
 func (o *Own) Use(ctx context.Context, count int) (*Cluster, error) {
+	asked := time.Now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err := o.probe(ctx); err != nil {
 		return nil, err
 	}
 	if o.blind {
-		if err := o.begin(ctx); err != nil {
+		if err := o.begin(ctx, asked); err != nil {
 			return nil, err
 		}
 	}
@@ -437,7 +458,7 @@ func (o *Own) Use(ctx context.Context, count int) (*Cluster, error) {
 		}
 		return nil, &platform.Unsupported{Feature: fmt.Sprintf("kubernetes on %d hosts", count), Option: have, Remedy: remedy}
 	}
-	if err := o.begin(ctx); err != nil {
+	if err := o.begin(ctx, asked); err != nil {
 		return nil, err
 	}
 	c := o.cluster(o.keeper)
@@ -468,21 +489,8 @@ func (o *Own) cluster(k *keeper) *Cluster {
 	return c
 }
 
-// fault returns an error if the keeper has ended: the cluster then removes everything.
-func (o *Own) fault() error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.keeper == nil {
-		return nil
-	}
-	if err := o.keeper.lost(); err != nil {
-		return fmt.Errorf("%s has ended nettoll's pods: %w", o.who(), err)
-	}
-	return nil
-}
-
-// Kept reports whether the keeper has ended, so that the cluster removes by itself what was made there.
-func (o *Own) Kept() bool { return o.fault() != nil }
+// Kept reports whether the keeper of a network has ended, so that the cluster removes by itself what was made there.
+func (*Own) Kept(c *Cluster) bool { return c.keeper.lost() != nil }
 
 // Leave notes that the network on a cluster, which Use has returned, is gone.
 func (o *Own) Leave(c *Cluster) {
@@ -552,7 +560,9 @@ func (o *Own) look(k *keeper) look {
 			"securityContext": fields{"allowPrivilegeEscalation": false, "capabilities": fields{"drop": []string{"ALL"}}},
 			"volumeMounts":    []fields{{"name": "tmp", "mountPath": "/tmp"}},
 		},
-		command: func(mark string) []string { return []string{"sh", "-c", received(mark)} },
+		command: func(p *Pod) []string { // in which kubelet replaces $(NAME), and $$ by $
+			return []string{"sh", "-c", strings.ReplaceAll(received(p.mark, p.sees), "$", "$$")}
+		},
 		on: func(n *Node) fields {
 			only := fields{"key": "metadata.name", "operator": "In", "values": []string{n.As}}
 			switch {

@@ -222,24 +222,36 @@ func TestOwn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		line.cut()
+		line.cut(0)
 		refused(t, pods[0].Containers[0].Ended(t), "agent has ended")
+		refused(t, pods[0].Fault(t.Context()), "the connection to pod "+pods[0].Name+" was cut, by the API server or on the way to it")
 		for range 100 { // the keeper is another connection
-			if err = used.Fault(); err != nil {
+			if err = used.Fault(t.Context()); err != nil {
 				break
 			}
 			time.Sleep(100 * time.Millisecond)
 		}
-		refused(t, err, "the cluster of the context theirs has ended nettoll's pods")
-		_, err = own.Use(t.Context(), 1)
+		refused(t, err, "the connections to nettoll's pods on the cluster of the context theirs were cut, by its API server or on the way to it")
+		soon, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		_, err = own.Use(soon, 1) // it waits for the API server
 		refused(t, err, "the cluster of the context theirs does not answer at "+c.Server.URL, errCut.Error())
-		line.mend()
+		first := line.mend() // what is asked next
 		again, err := own.Use(t.Context(), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := again.Run(t.Context(), kube.PodSpec{Node: again.Nodes[0]}); err != nil {
+		if pods, err = again.Run(t.Context(), kube.PodSpec{Node: again.Nodes[0]}); err != nil {
 			t.Fatal(err)
+		}
+		line.cut(first, first+1) // only requests get no answer, as where one of several API servers restarts
+		time.AfterFunc(time.Second, func() { line.mend() })
+		if err := again.Remove(t.Context()); err != nil {
+			t.Error(err)
+		}
+		refused(t, pods[0].Containers[0].Ended(t), "agent has ended")
+		if err := again.Fault(t.Context()); err != nil {
+			t.Error(err)
 		}
 		if err := own.Close(t.Context()); err != nil {
 			t.Error(err)
@@ -396,19 +408,22 @@ func (w *wire) through(dial func(context.Context, string, string) (net.Conn, err
 	}
 }
 
-func (w *wire) cut() {
+// cut cuts connections: from one on, or from one to another, in the order in which they were made. No new ones can be made.
+func (w *wire) cut(from int, to ...int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.down = true
-	for _, c := range w.conns {
+	for _, c := range w.conns[from:append(to, len(w.conns))[0]] {
 		c.Close()
 	}
 }
 
-func (w *wire) mend() {
+// mend lets new connections be made, and returns the number of the next.
+func (w *wire) mend() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.down = false
+	return len(w.conns)
 }
 
 // refusals tries the reasons for which a cluster can refuse to be used.
@@ -564,42 +579,55 @@ func (c theirs) remove(t *testing.T, path string) {
 }
 
 // TestReceived runs the script of a container's first process, in a PID namespace as containers have: it ends if nothing is
-// written to it, when its input ends, and when the agent does not arrive.
+// written to it, when its input ends, and when the agent does not arrive. In a namespace that it shares with others, it leaves
+// these alone.
 func TestReceived(t *testing.T) {
 	const ends, open = false, true
+	const beside = `sleep 1000 & sh -c "$0"; kill -0 $! && echo alone`
 	for name, in := range map[string]struct {
 		said  string
 		stays bool // the input stays open
 	}{
 		"silence": {"", open}, "an end": {"", ends}, "an end later": {"\n", ends}, "silence later": {"\n", open}, "half of the agent": {"\n1000 0\nhalf", open},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			cmd := exec.Command("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", kube.ReceivedWithin("mark", time.Second, 2*time.Second))
-			r, w, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer r.Close()
-			defer w.Close()
-			cmd.Stdin = r
-			if _, err := w.WriteString(in.said); err != nil {
-				t.Fatal(err)
-			}
-			if !in.stays {
-				w.Close()
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			ended := make(chan struct{})
-			go func() { _ = cmd.Wait(); close(ended) }()
-			select {
-			case <-ended:
-			case <-time.After(30 * time.Second):
-				t.Error("it goes on")
-				_ = cmd.Process.Kill()
-			}
-		})
+		for _, shared := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/shared=%v", name, shared), func(t *testing.T) {
+				t.Parallel()
+				script := []string{kube.ReceivedWithin("mark", shared, time.Second, 2*time.Second)}
+				if shared {
+					script = []string{beside, script[0]}
+				}
+				cmd := exec.Command("unshare", append([]string{"--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c"}, script...)...)
+				var out strings.Builder
+				cmd.Stdout = &out
+				r, w, err := os.Pipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer r.Close()
+				defer w.Close()
+				cmd.Stdin = r
+				if _, err := w.WriteString(in.said); err != nil {
+					t.Fatal(err)
+				}
+				if !in.stays {
+					w.Close()
+				}
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				ended := make(chan struct{})
+				go func() { _ = cmd.Wait(); close(ended) }()
+				select {
+				case <-ended:
+				case <-time.After(30 * time.Second):
+					_ = cmd.Process.Kill()
+					t.Fatal("it goes on")
+				}
+				if shared && !strings.HasSuffix(out.String(), "alone\n") {
+					t.Errorf("a process that has nothing to do with it has ended: %q", out.String())
+				}
+			})
+		}
 	}
 }

@@ -32,6 +32,7 @@ import (
 type PodSpec struct {
 	Node        *Node
 	HostNetwork bool
+	HostPID     bool  // its containers see the processes of the node, and have nothing to do with them
 	Containers  int   // 0 means 1
 	HostPorts   Ports // of the node that lead to the same ports of the first container (hostPort)
 }
@@ -48,6 +49,7 @@ type Pod struct {
 	node    *Node
 	uid     string
 	host    bool
+	sees    bool // its containers see the processes of the node
 	ports   bool // it has ports of its node
 	ips     []netip.Addr
 	hostIPs []netip.Addr // of its node
@@ -62,6 +64,7 @@ type Container struct {
 	pod   *Pod
 	id    string
 	pid   int // of its first process, in a private cluster
+	proc  *stream
 	first *agent.Client
 	on    *remote.Host // starts further processes, through the first
 	stop  func()       // the heartbeats
@@ -88,7 +91,7 @@ const atOnce = 8
 func (c *Cluster) Run(ctx context.Context, specs ...PodSpec) ([]*Pod, error) {
 	all := make([]*Pod, len(specs))
 	for i, s := range specs {
-		p := &Pod{node: s.Node, host: s.HostNetwork, ports: s.HostPorts != Ports{}}
+		p := &Pod{node: s.Node, host: s.HostNetwork, sees: s.HostPID, ports: s.HostPorts != Ports{}}
 		for range max(s.Containers, 1) {
 			s.Node.next++
 			p.Containers = append(p.Containers, &Container{name: fmt.Sprintf("%sc%d", s.Node.Name(), s.Node.next), pod: p})
@@ -115,8 +118,8 @@ type look struct {
 	metadata  fields
 	spec      fields
 	container fields
-	// command returns what a container runs, given the pod's mark.
-	command func(mark string) []string
+	// command returns what the containers of a pod run.
+	command func(p *Pod) []string
 	// on returns what puts a pod onto a node.
 	on func(*Node) fields
 }
@@ -126,7 +129,7 @@ func (p *Pod) object(s PodSpec) fields {
 	l := p.node.cluster.look
 	var containers []fields
 	for i, c := range p.Containers {
-		is := fields{"name": c.name, "command": l.command(p.mark), "stdin": true, "stdinOnce": true}
+		is := fields{"name": c.name, "command": l.command(p), "stdin": true, "stdinOnce": true}
 		maps.Copy(is, l.container)
 		if i == 0 && p.ports {
 			var ports []fields
@@ -142,6 +145,9 @@ func (p *Pod) object(s PodSpec) fields {
 	spec := fields{
 		"hostNetwork": s.HostNetwork, "restartPolicy": "Never", "terminationGracePeriodSeconds": 1,
 		"automountServiceAccountToken": false, "enableServiceLinks": false, "dnsPolicy": "Default", "containers": containers,
+	}
+	if s.HostPID {
+		spec["hostPID"] = true
 	}
 	maps.Copy(spec, l.spec)
 	maps.Copy(spec, l.on(p.node))
@@ -160,7 +166,7 @@ func privateLook() look {
 			"volumeMounts": []fields{{"name": "memory", "mountPath": "/dev/shm"}},
 		},
 		spec:    fields{"volumes": []fields{{"name": "memory", "emptyDir": fields{"medium": "Memory"}}}},
-		command: func(string) []string { return []string{rootfs.AgentPath, "agent"} },
+		command: func(*Pod) []string { return []string{rootfs.AgentPath, "agent"} },
 		on:      func(n *Node) fields { return fields{"nodeName": n.Name()} },
 	}
 }
@@ -325,7 +331,7 @@ func (c *Container) begin(ctx context.Context) (err error) {
 	if err != nil {
 		return of.refused("pods/attach", err)
 	}
-	if of.own == nil {
+	if c.proc = s; of.own == nil {
 		s.ID, s.kill = c.pid, c.end
 		c.first, c.stop = agent.Dial(s), func() {}
 	} else if c.first, c.stop, err = of.own.inject(ctx, s, c.pod.mark); err != nil {
@@ -436,11 +442,19 @@ func (p *Pod) Fault(ctx context.Context) error {
 			if why := p.node.cluster.whyEnded(ctx, p); why != "" {
 				return fmt.Errorf("pod %s has ended: %s", p.Name, why)
 			}
+			if c.cut() {
+				return fmt.Errorf("the connection to pod %s was cut, by the API server or on the way to it", p.Name)
+			}
 			return fmt.Errorf("pod %s has ended: %w", p.Name, c.first.Err())
 		default:
 		}
 	}
 	return nil
+}
+
+// cut reports whether the connection to the container has ended, and not the container, as far as is known.
+func (c *Container) cut() bool {
+	return c.proc != nil && c.proc.Ended() && errors.Is(c.proc.Wait(), errCut)
 }
 
 // whyEnded returns why the cluster has ended a pod; "" if it has not, or cannot be asked.
@@ -487,18 +501,21 @@ func (c *Cluster) Remove(ctx context.Context) error {
 
 // remove removes an object, and returns when it is gone.
 func (c *Cluster) remove(ctx context.Context, path string) error {
-	err := c.api.Ask(ctx, http.MethodDelete, path, nil, nil)
-	if Absent(err) {
-		return nil
+	ask := func(ctx context.Context, method string) (missing, err error) {
+		err = c.api.Ask(ctx, method, path, nil, nil)
+		switch {
+		case Absent(err):
+			return nil, nil
+		case c.passing(err):
+			return err, nil
+		case method == http.MethodDelete:
+			return nil, err
+		}
+		return errors.New("it is still there"), err
 	}
+	err := c.until(ctx, func(ctx context.Context) (missing, err error) { return ask(ctx, http.MethodDelete) })
 	if err == nil {
-		err = c.until(ctx, func(ctx context.Context) (missing, err error) {
-			err = c.api.Ask(ctx, http.MethodGet, path, nil, nil)
-			if Absent(err) {
-				return nil, nil
-			}
-			return errors.New("it is still there"), err
-		})
+		err = c.until(ctx, func(ctx context.Context) (missing, err error) { return ask(ctx, http.MethodGet) })
 	}
 	if err != nil {
 		return fmt.Errorf("kubernetes: remove %s: %w", filepath.Base(path), err)

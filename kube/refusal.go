@@ -26,6 +26,10 @@ func (c *Cluster) refused(what string, err error) error {
 	if c.own == nil {
 		return err
 	}
+	// An API server that has just started refuses what it allows later. The network has ended anyway.
+	if c.keeper != nil && c.keeper.lost() != nil && errors.As(err, new(*Status)) {
+		return c.keeper.severed()
+	}
 	return c.own.refused(what, err)
 }
 

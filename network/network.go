@@ -117,6 +117,9 @@ type Network struct {
 
 	// Daemons carry the payload in user space. Their CPU time is a cost of the network.
 	Daemons []Daemon
+	// NodeDaemons are daemons of the machines that the endpoints are on, whose CPU time is recorded. They serve other networks,
+	// too, and need not carry payload.
+	NodeDaemons []NodeDaemons
 	// Fault returns an error when something that the network needs has broken: a daemon that has
 	// exited, a container that was killed. It is called after every trial. A *WrongPath means that
 	// the network is up and carries the payload in another way than it claims.
@@ -166,6 +169,14 @@ type Daemon struct {
 	Name string // in records
 	Host string // on which it runs
 	PID  int
+}
+
+// NodeDaemons are daemons of one machine.
+type NodeDaemons struct {
+	Host  string // a host of the network that is on the machine
+	Agent Agent  // on the machine; it sees their processes
+	Names []string
+	PIDs  []int // as the agent numbers them
 }
 
 // WrongPath is the error of a network that was built but does not lead where it claims to: its

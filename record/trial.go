@@ -145,6 +145,10 @@ type CPUUse struct {
 
 	Containers []ContainerCPU `json:"containers,omitempty"` // as counted by their control groups, on platforms that have them
 	Hosts      []HostCPU      `json:"hosts,omitempty"`      // of hosts that are separate machines, if there are several
+
+	// NodeDaemons are those of the nodes of a cluster, if somebody may see them. They serve all networks of the cluster, also
+	// without traffic: part of Machine and Hosts, and not of Processes.
+	NodeDaemons []DaemonCPU `json:"node_daemons,omitempty"`
 }
 
 // Processes returns the CPU time of the processes of the traffic: clients, servers and daemons.
@@ -168,6 +172,13 @@ type HostCPU struct {
 	Host string  `json:"host"` // as named by its endpoints
 	Busy float64 `json:"busy_s"`
 	Idle float64 `json:"idle_cpu_s_s"` // CPU seconds per second of the idle machine, measured before
+}
+
+// DaemonCPU is the CPU time of all processes of one name on a host.
+type DaemonCPU struct {
+	Name string  `json:"name"`
+	Host string  `json:"host,omitempty"` // empty: several
+	CPU  float64 `json:"cpu_s"`
 }
 
 // ContainerCPU is the CPU time of all processes of one container, including those of client or server.

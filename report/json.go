@@ -41,6 +41,7 @@ type jsonReport struct {
 	PerPrice      []analysis.PerPrice    `json:"per_price"`
 	Settlings     []analysis.Settling    `json:"settlings,omitempty"` // of networks that were watched before they were measured
 	InForce       []analysis.InForce     `json:"in_force,omitempty"`  // of networks whose building measures it
+	NodeDaemons   []analysis.NodeUse     `json:"node_daemons,omitempty"`
 }
 
 // jsonRun is the run without its plan: scenarios have the cells.
@@ -83,7 +84,7 @@ func writeJSON(w io.Writer, res analysis.Result, _ Options) error {
 		Machine:       res.Run.Machine, Settings: res.Run.Settings, Limits: res.Limits, Level: res.Level, Margin: res.Margin,
 		Finished: timestamp(res.Finished), Elapsed: res.Elapsed, End: res.End, EndDetail: res.EndDetail, Rounds: res.Rounds,
 		Comparisons: res.Multiplicity, Precision: res.Aim, Scenarios: []jsonScenario{}, Warnings: listed(res.Warnings), Sweeps: jsonSweeps(res),
-		Agreements: listed(res.Agreements), Replications: listed(res.Replications), PerPrice: listed(res.Prices), Settlings: res.Settlings, InForce: res.InForce,
+		Agreements: listed(res.Agreements), Replications: listed(res.Replications), PerPrice: listed(res.Prices), Settlings: res.Settlings, InForce: res.InForce, NodeDaemons: res.NodeUses,
 	}
 	r.Machine.CPUs = listed(r.Machine.CPUs)
 	for _, s := range res.Scenarios {

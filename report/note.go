@@ -214,7 +214,7 @@ var noteKinds = map[string]noteKind{
 	analysis.WarnFailed: failures, analysis.WarnInvalid: failures, analysis.WarnSkipped: failures, analysis.WarnNotMeasured: failures,
 	analysis.WarnNoNative: failures, analysis.WarnUnpaired: failures, analysis.WarnHistogram: failures, analysis.WarnUnknownMetric: failures,
 	analysis.WarnTruncated: failures, analysis.WarnUnfinished: failures,
-	"network-fault": failures, "container-cpu": failures, "wrong-checksums": failures, "mtu-black-hole": failures,
+	"network-fault": failures, "container-cpu": failures, "node-daemon-cpu": failures, "wrong-checksums": failures, "mtu-black-hole": failures,
 
 	analysis.WarnTooFewRounds: noise, analysis.WarnNotPrecise: noise, analysis.WarnShort: noise, analysis.WarnBusy: noise, analysis.WarnSteal: noise, analysis.WarnDrift: noise,
 	analysis.WarnNoisy: noise, analysis.WarnOutliers: noise, analysis.WarnAlike: noise, analysis.WarnUncovered: noise, analysis.WarnUnstationary: noise,

@@ -110,6 +110,7 @@ func newDocument(res analysis.Result) document {
 	d.Sections = append(d.Sections, agreementSections(res, d.notes)...)
 	d.Sections = append(d.Sections, inForceSections(res)...)
 	d.Sections = append(d.Sections, settlingSections(res)...)
+	d.Sections = append(d.Sections, nodeUseSections(res)...)
 	for i, s := range d.Sections {
 		s.ID, s.Word = fmt.Sprintf("s%d", i+1), "the baseline"
 	}

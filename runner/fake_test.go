@@ -62,6 +62,7 @@ type way struct {
 	connect  func(ctx context.Context, nth int) error
 	close    error
 	daemons  []network.Daemon
+	nodes    []network.NodeDaemons
 	pathless bool
 	has      []string                            // see network.Info
 	inForce  record.InForce                      // of each network
@@ -104,7 +105,7 @@ func (f *way) connected(ctx context.Context, topo network.Topology, p platform.P
 	f.w.mu.Unlock()
 	closed := false
 	n := &network.Network{
-		Daemons: f.daemons, InForce: f.inForce,
+		Daemons: f.daemons, NodeDaemons: f.nodes, InForce: f.inForce,
 		Addr: func(platform.Endpoint, platform.Endpoint, network.Family) (netip.Addr, error) {
 			return netip.MustParseAddr("198.18.0.1"), nil
 		},

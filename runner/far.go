@@ -205,6 +205,9 @@ func (p *player) farQuestions(own bool) (all []farQuestion) {
 	for _, c := range p.watch.containers {
 		all = append(all, p.at.of[c.at].of(c.at, sampler.MethodCgroup))
 	}
+	for _, s := range p.watch.served {
+		all = append(all, s.question())
+	}
 	return all
 }
 
@@ -330,6 +333,14 @@ func (f *farEdges) use(edge int, p *player, next time.Time) (e edge) {
 		over, err := f.answer(edge, p.at.of[c.at].of(c.at, sampler.MethodCgroup), &used)
 		if e.containers = append(e.containers, sampler.Used(over, used)); err != nil {
 			e.uncounted = err
+		}
+	}
+	for _, s := range p.watch.served { // in the next turn they do the same
+		var each []time.Duration
+		over, err := f.answer(edge, s.question(), &each)
+		used, err := s.used(over, each, err)
+		if e.nodes = append(e.nodes, used); err != nil {
+			e.unserved = err
 		}
 	}
 	return e

@@ -173,6 +173,9 @@ func (s *session) approach(ctx context.Context, t *record.Trial) (*attempt, erro
 	}
 	a.at.describe(t.Endpoints, links)
 	a.watch = newWatcher(a.at, s, links)
+	if err := a.watch.attend(ctx, s.network.NodeDaemons); err != nil {
+		return nil, err
+	}
 	a.job = workload.Job{Workload: t.Cell.Workload, Options: t.Cell.Options, CPUs: a.at.place(t.Cell.Placement, links), Distant: s.network.Distant}
 	a.job.Options.Congestion = s.r.congestion(tool, t.Cell)
 	if relay := s.network.Relay; relay != nil {

@@ -25,7 +25,15 @@ type watcher struct {
 	at         *machines
 	daemons    []network.Daemon
 	containers []container
+	served     []served
 	turns      []turnUse
+}
+
+// served are daemons of a node; see network.NodeDaemons.
+type served struct {
+	network.NodeDaemons
+	boot string // of the machine
+	host string // in records
 }
 
 // turnUse holds the readings at the beginning and the end of a turn, and the payload that crossed
@@ -51,7 +59,9 @@ type edge struct {
 	at         time.Time // when the machines had been read
 	late       bool      // a turn had begun by then
 	err        error
-	uncounted  error // of the first container whose CPU time could not be read
+	uncounted  error                   // of the first container whose CPU time could not be read
+	nodes      [][]sampler.ProcessTime // of the daemons of each node
+	unserved   error                   // of the first node whose daemons could not be read
 }
 
 func newWatcher(at *machines, s *session, links []link) *watcher {
@@ -64,6 +74,48 @@ func newWatcher(at *machines, s *session, links []link) *watcher {
 	return w
 }
 
+// attend adds the daemons of nodes. Those of a machine that is several nodes are read once, and its hosts are not told apart.
+func (w *watcher) attend(ctx context.Context, all []network.NodeDaemons) error {
+	for _, d := range all {
+		var o sampler.Origin
+		if err := d.Agent.Call(ctx, sampler.MethodOrigin, nil, &o); err != nil {
+			return fmt.Errorf("the agent of the node %s: %w", d.Host, err)
+		}
+		if i := slices.IndexFunc(w.served, func(s served) bool { return s.boot == o.Boot }); i >= 0 {
+			w.served[i].host = ""
+			continue
+		}
+		w.served = append(w.served, served{d, o.Boot, d.Host})
+	}
+	for i := range w.served { // as hosts are called where they are several machines
+		s := &w.served[i]
+		if j := slices.IndexFunc(w.at.all, func(m *machine) bool { return m.boot == s.boot }); len(w.at.all) > 1 && j >= 0 {
+			s.host = w.at.all[j].name
+		}
+	}
+	return nil
+}
+
+// question returns what the agent of the node is asked.
+func (s served) question() farQuestion {
+	return farQuestion{agent: s.Agent, boot: s.boot, what: "the agent of the node " + s.Host, method: sampler.MethodProcesses, params: s.PIDs}
+}
+
+// used returns the CPU times of the daemons at a time; unknown ones if err is not nil.
+func (s served) used(at time.Time, each []time.Duration, err error) ([]sampler.ProcessTime, error) {
+	if err == nil && len(each) != len(s.PIDs) {
+		err = fmt.Errorf("%d of %d processes were read", len(each), len(s.PIDs))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Host, err)
+	}
+	all := make([]sampler.ProcessTime, len(each))
+	for i, t := range each {
+		all[i] = sampler.Used(at, t)
+	}
+	return all, nil
+}
+
 // watch returns the callbacks with which a tool reports the edges of its window.
 func (w *watcher) watch(ctx context.Context) workload.Watch {
 	w.turns = make([]turnUse, 1)
@@ -73,12 +125,20 @@ func (w *watcher) watch(ctx context.Context) workload.Watch {
 // read samples everything. It asks all containers at once: they may be far away, and must be read
 // at the same moment as the machine.
 func (w *watcher) read(ctx context.Context) edge {
-	e := edge{containers: make([]sampler.ProcessTime, len(w.containers))}
-	uncounted := make([]error, len(w.containers))
+	e := edge{containers: make([]sampler.ProcessTime, len(w.containers)), nodes: make([][]sampler.ProcessTime, len(w.served))}
+	uncounted, unserved := make([]error, len(w.containers)), make([]error, len(w.served))
 	var asking sync.WaitGroup
 	for i, c := range w.containers {
 		asking.Go(func() {
 			e.containers[i], uncounted[i] = sampler.Container(func() (time.Duration, error) { return c.used(ctx) })
+		})
+	}
+	for i, s := range w.served {
+		asking.Go(func() {
+			var each []time.Duration
+			began := time.Now()
+			err := s.Agent.Call(ctx, sampler.MethodProcesses, s.PIDs, &each)
+			e.nodes[i], unserved[i] = s.used(began.Add(time.Since(began)/2), each, err)
 		})
 	}
 	e.machines, e.err = w.at.snap(ctx)
@@ -94,7 +154,7 @@ func (w *watcher) read(ctx context.Context) edge {
 		e.switches, e.err = sampler.Switches("/proc")
 	}
 	asking.Wait()
-	e.uncounted = cmp.Or(uncounted...)
+	e.uncounted, e.unserved = cmp.Or(uncounted...), cmp.Or(unserved...)
 	return e
 }
 
@@ -136,13 +196,18 @@ func (w *watcher) use(window, bytes, idle float64) (record.CPUUse, []record.Warn
 		sum.Host = d.Host
 		use.Daemons = append(use.Daemons, sum)
 	}
+	var doubts []record.Warning
+	use.NodeDaemons, err = w.ofNodes(turns, window/elapsed)
+	if err != nil {
+		doubts = append(doubts, record.Warning{Code: "node-daemon-cpu", Text: "the CPU time of the nodes' daemons is unknown: " + oneline.Errors(err.Error())})
+	}
 	for _, t := range w.turns {
 		for _, e := range []edge{t.from, t.to} {
 			if errors.Is(e.uncounted, platform.ErrUnsupported) {
-				return use, nil, nil
+				return use, doubts, nil
 			}
 			if e.uncounted != nil {
-				return use, []record.Warning{{Code: "container-cpu", Text: "the CPU time of containers is unknown: " + oneline.Errors(e.uncounted.Error())}}, nil
+				return use, append(doubts, record.Warning{Code: "container-cpu", Text: "the CPU time of containers is unknown: " + oneline.Errors(e.uncounted.Error())}), nil
 			}
 		}
 	}
@@ -153,7 +218,32 @@ func (w *watcher) use(window, bytes, idle float64) (record.CPUUse, []record.Warn
 		}
 		use.Containers = append(use.Containers, sum)
 	}
-	return use, nil, nil
+	return use, doubts, nil
+}
+
+// ofNodes returns the CPU time of the daemons of nodes between the edges of turns, scaled in proportion to the time: most of
+// what they do has nothing to do with the payload. Processes of one name are one. If one of them is unknown, all are: the sum
+// of some would be wrong.
+func (w *watcher) ofNodes(turns []turnUse, share float64) (all []record.DaemonCPU, err error) {
+	for _, t := range turns {
+		if err := cmp.Or(t.from.unserved, t.to.unserved); err != nil {
+			return nil, err
+		}
+	}
+	for n, s := range w.served {
+		for i, name := range s.Names {
+			at := slices.IndexFunc(all, func(d record.DaemonCPU) bool { return d.Name == name && d.Host == s.host })
+			if at < 0 {
+				at = len(all)
+				all = append(all, record.DaemonCPU{Name: name, Host: s.host})
+			}
+			for _, t := range turns {
+				from, to := t.from.nodes[n][i], t.to.nodes[n][i]
+				all[at].CPU += sampler.Between(name, from, to, share*t.seconds()).Total()
+			}
+		}
+	}
+	return all, nil
 }
 
 // timely returns the turns at whose edges no other turn had begun when they were read, or all turns

@@ -28,6 +28,8 @@ const (
 	MethodRoute      = "sampler.route"      // netip.Addr → where packets to it are sent, as text
 	MethodAnswer     = "sampler.answer"     // Answer → nothing, when the call is cancelled
 	MethodGreet      = "sampler.greet"      // Greet → Greeted
+	MethodNamed      = "sampler.named"      // []string, names of programs → []Named
+	MethodProcesses  = "sampler.processes"  // []int, PIDs → []time.Duration of CPUTimes
 )
 
 // Device is a device in a namespace that the agent can reach; "" is its own.
@@ -65,6 +67,8 @@ func Handlers() map[string]agent.Handler {
 		MethodRoute:     agent.Typed(func(_ context.Context, to netip.Addr) (string, error) { return RouteTo(to) }),
 		MethodAnswer:    agent.Typed(func(ctx context.Context, a Answer) (struct{}, error) { return struct{}{}, a.Run(ctx) }),
 		MethodGreet:     agent.Typed(func(ctx context.Context, g Greet) (Greeted, error) { return g.Run(ctx) }),
+		MethodNamed:     agent.Typed(func(_ context.Context, names []string) ([]Named, error) { return FindNamed("/proc", names) }),
+		MethodProcesses: agent.Typed(func(_ context.Context, pids []int) ([]time.Duration, error) { return CPUTimes(pids) }),
 		MethodCondition: agent.Typed(func(_ context.Context, c Condition) (string, error) { return c.Set() }),
 	}
 }

@@ -22,6 +22,7 @@ type clusterFlags struct {
 	nodes    []string
 	podImage string
 	observes bool // --node-agent
+	counts   bool // --node-daemons
 	expect   string
 
 	kept *kube.Own // opened once
@@ -30,6 +31,7 @@ type clusterFlags struct {
 const (
 	privateCluster = "private-cluster"
 	nodeAgent      = "node-agent"
+	nodeDaemons    = "node-daemons"
 )
 
 func (f *clusterFlags) add(fl *pflag.FlagSet) {
@@ -39,12 +41,13 @@ func (f *clusterFlags) add(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&f.nodes, "nodes", nil, "nodes to use, such as a,b; the servers are on the first (default: two of a kind that take pods)")
 	fl.StringVar(&f.podImage, "image", "", "image of the pods, any that has a shell (default "+kube.DefaultImage+")")
 	fl.BoolVar(&f.observes, nodeAgent, false, "prove what carries the payload between pods, by a pod on each node with the node's network (hostNetwork), which reads its counters")
+	fl.BoolVar(&f.counts, nodeDaemons, false, "record the CPU time of the nodes' daemons (kubelet, kube-proxy, CNI agents), by the pods of --"+nodeAgent+", which then see the processes of their node (hostPID)")
 	fl.StringVar(&f.expect, "expect", "", "with --"+nodeAgent+", what carries the payload from node to node ("+strings.Join(kube.Expectable, ", ")+"): trials where it is something else are invalid")
 	fl.BoolVar(&f.cluster, privateCluster, false, "start Kubernetes clusters for this run, on hosts of the lab, and end them with it")
 }
 
 // ownClusterFlags are the flags that mean nothing without a cluster of the user's.
-var ownClusterFlags = []string{"context", "kubeconfig", "namespace", "nodes", "image", nodeAgent, "expect"}
+var ownClusterFlags = []string{"context", "kubeconfig", "namespace", "nodes", "image", nodeAgent, nodeDaemons, "expect"}
 
 // ofClusters returns the cells whose networks are made by clusters.
 func ofClusters(cells []record.Cell) []record.Cell { return cellsOn[*kubernetes.Kubernetes](cells) }
@@ -65,6 +68,8 @@ func (f *runFlags) suitClusters(cells []record.Cell) error {
 		case !f.given(name):
 		case f.cluster && (name == nodeAgent || name == "expect"):
 			return usagef("--%s: the path on nodes of private clusters is proved anyway; leave it out", name)
+		case f.cluster && name == nodeDaemons:
+			return usagef("--%s: daemons of private clusters are on the machine that is measured; leave it out", name)
 		case f.cluster && name != privateCluster:
 			return usagef("--%s names a cluster that runs, --%s starts one; leave one out", name, privateCluster)
 		case f.flags.Lookup(name).Value.String() == "":
@@ -84,7 +89,7 @@ func (f *runFlags) suitClusters(cells []record.Cell) error {
 		switch {
 		case !slices.Contains(kube.Expectable, f.expect):
 			return usagef("--expect %s: unknown%s; known are %s", f.expect, nearest(f.expect, kube.Expectable), strings.Join(kube.Expectable, ", "))
-		case !f.observes:
+		case !f.observes && !f.counts:
 			return usagef("--expect: pods do not see what carries the payload; add --%s, or leave it out", nodeAgent)
 		}
 	}
@@ -108,7 +113,7 @@ func asked(cells []record.Cell) string {
 // own returns the user's cluster, always the same one.
 func (f *clusterFlags) own() *kube.Own {
 	if f.kept == nil {
-		f.kept = kube.NewOwn(kube.OwnOptions{Login: f.login, Nodes: f.nodes, Image: f.podImage, Run: newID(), Agents: agents, Tools: sent, NodeAgents: f.observes, Expect: f.expect})
+		f.kept = kube.NewOwn(kube.OwnOptions{Login: f.login, Nodes: f.nodes, Image: f.podImage, Run: newID(), Agents: agents, Tools: sent, NodeAgents: f.observes || f.counts, NodeDaemons: f.counts, Expect: f.expect})
 	}
 	return f.kept
 }
@@ -122,9 +127,19 @@ func (a *app) lodge(ctx context.Context, f *runFlags, cells []record.Cell) error
 	}
 	own := f.own()
 	err := own.Probe(ctx)
-	if err == nil && f.observes {
-		if err := own.Allows(ctx, kube.Needs{Pod: kube.PodSpec{HostNetwork: true}}); errors.Is(err, platform.ErrUnsupported) {
-			return usagef("--%s takes a pod with the network of its node (hostNetwork): %w, or leave --%[1]s out", nodeAgent, withRemedy(err))
+	for _, needs := range []struct {
+		given     bool
+		flag, pod string
+		spec      kube.PodSpec
+	}{
+		{f.observes, nodeAgent, "the network of its node (hostNetwork)", kube.PodSpec{HostNetwork: true}},
+		{f.counts, nodeDaemons, "the network and the processes of its node (hostNetwork, hostPID)", kube.PodSpec{HostNetwork: true, HostPID: true}},
+	} {
+		if err != nil || !needs.given {
+			continue
+		}
+		if err := own.Allows(ctx, kube.Needs{Pod: needs.spec}); errors.Is(err, platform.ErrUnsupported) {
+			return usagef("--%s takes a pod with %s: %w, or leave --%[1]s out", needs.flag, needs.pod, withRemedy(err))
 		}
 	}
 	if err == nil && !f.dryRun {

@@ -25,6 +25,12 @@ const besideCluster = "CLUSTER"
 // TestForeignCluster runs the tests of a cluster of the user's on one that is made without nettoll.
 func TestForeignCluster(t *testing.T) {
 	turn.Alternate(t, 1, "kube", "network/kubernetes", "platform/kubernetes")
+	besideForeignCluster(t, "TestBesideForeignCluster")
+}
+
+// besideForeignCluster runs a test of this program beside the cluster.
+func besideForeignCluster(t *testing.T, test string) {
+	t.Helper()
 	requireCluster(t)
 	for _, program := range []string{"flanneld", "curl", "openssl", "nft", "containerd", "etcd"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -38,7 +44,7 @@ func TestForeignCluster(t *testing.T) {
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("bash", script, self, "-test.run=^TestBesideForeignCluster$", "-test.v")
+	cmd := exec.Command("bash", script, self, "-test.run=^"+test+"$", "-test.v")
 	cmd.Env = append(os.Environ(), docsEnv+"="+docs, "CNI_BIN="+plugins)
 	stays, err := cmd.StdinPipe() // the cluster ends with this process
 	if err != nil {
@@ -46,7 +52,7 @@ func TestForeignCluster(t *testing.T) {
 	}
 	defer stays.Close()
 	out, err := cmd.CombinedOutput()
-	if t.Logf("%s", out); err != nil || !bytes.Contains(out, []byte("--- PASS: TestBesideForeignCluster ")) {
+	if t.Logf("%s", out); err != nil || !bytes.Contains(out, []byte("--- PASS: "+test+" ")) {
 		t.Errorf("it ended with %v", err)
 	}
 	groups, err := filepath.Glob(fmt.Sprintf("/sys/fs/cgroup/*/theirs-%d", cmd.Process.Pid))
@@ -68,6 +74,11 @@ func foreignAdmin(t *testing.T) admin {
 	trusted.AppendCertsFromPEM(authority)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, Certificates: []tls.Certificate{own}}}}
 	return admin{Client: client, url: "https://192.168.77.1:6443"}
+}
+
+// foreignRun returns the arguments of a run on the cluster.
+func foreignRun(config, namespace string, more ...string) []string {
+	return slices.Concat([]string{"run"}, more, []string{"--kubeconfig", config, "-n", namespace, "--image", os.Getenv("CLUSTER_IMAGE"), "-o", "x.ndjson"})
 }
 
 // about returns the resources of a rule of a Role.
@@ -127,15 +138,13 @@ func TestBesideForeignCluster(t *testing.T) {
 	a.lets(t, "no-jobs", "privileged", "tester", "jobs")
 	a.lets(t, "no-attach", "privileged", "tester", "pods/attach")
 	as := func(user, namespace string, more ...string) []string {
-		return slices.Concat([]string{"run"}, more, []string{
-			"--kubeconfig", filepath.Join(os.Getenv(besideCluster), user+".kubeconfig"), "-n", namespace, "--image", os.Getenv("CLUSTER_IMAGE"), "-o", "x.ndjson",
-		})
+		return foreignRun(filepath.Join(os.Getenv(besideCluster), user+".kubeconfig"), namespace, more...)
 	}
 	quick := []string{"--placement", "free", "-t", "100ms", "--warmup", "50ms", "--min-rounds", "1", "--max-rounds", "1"}
 
 	t.Run("the suite", func(t *testing.T) {
 		dir := t.TempDir()
-		p := start(t, dir, as("viewer", "open", append(quick, "--suite", "kubernetes", "--node-agent", "--expect", "vxlan")...)...)
+		p := start(t, dir, as("viewer", "open", append(quick, "--suite", "kubernetes", "--node-daemons", "--expect", "vxlan")...)...)
 		<-p.done // its time is bounded by those of its networks
 		p.ends(t, exitOK)
 		if want := "the context viewer@theirs (https://192.168.77.1:6443, "; !strings.Contains(p.err.String(), want) || !strings.Contains(p.err.String(), "namespace open, nodes alpha, beta\n") {
@@ -155,6 +164,15 @@ func TestBesideForeignCluster(t *testing.T) {
 			}
 			if len(trial.Path) == 0 {
 				t.Errorf("%s: no path is proved", trial.Cell.Key())
+			}
+			var daemons []string
+			if trial.CPU != nil {
+				for _, d := range trial.CPU.NodeDaemons {
+					daemons = record.AddNew(daemons, d.Name)
+				}
+			}
+			if slices.Sort(daemons); !slices.Equal(daemons, []string{"containerd", "flanneld", "kube-proxy", "kubelet"}) {
+				t.Errorf("%s: the CPU time is known of %v", trial.Cell.Key(), daemons)
 			}
 			var found []string // by agents on the nodes
 			for _, h := range trial.Path {
@@ -184,7 +202,7 @@ func TestBesideForeignCluster(t *testing.T) {
 		if err := report.Run(); err != nil {
 			t.Error(err)
 		}
-		for _, want := range []string{"kubernetes:pod", "kubernetes:service", "h1 is the node alpha, h2 is the node beta", "flannel.1 (vxlan)"} {
+		for _, want := range []string{"kubernetes:pod", "kubernetes:service", "h1 is the node alpha, h2 is the node beta", "flannel.1 (vxlan)", "What the daemons of the nodes use", "kube-proxy, % of a CPU"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("the report does not say %q", want)
 			}
@@ -231,15 +249,17 @@ func TestBesideForeignCluster(t *testing.T) {
 		}
 		a.bare(t, "team")
 	})
-	t.Run("agents on nodes where hostNetwork is forbidden", func(t *testing.T) {
-		p := start(t, t.TempDir(), as("tester", "team", "kubernetes:pod", "--node-agent")...)
-		p.ends(t, exitUsage)
-		const want = "nettoll: --node-agent takes a pod with the network of its node (hostNetwork): such pods in the namespace team: not supported here (needs a higher level of pod security there than \"restricted:latest\""
-		if said := p.err.String(); strings.Count(said, "\n") != 1 || !strings.HasPrefix(said, want) || !strings.HasSuffix(said, ", or leave --node-agent out\n") {
-			t.Errorf("it said\n%s\nwant\n%s", said, want)
-		}
-		a.bare(t, "team")
-	})
+	for flag, takes := range map[string]string{"--node-agent": "the network of its node (hostNetwork)", "--node-daemons": "the network and the processes of its node (hostNetwork, hostPID)"} {
+		t.Run("where pod security forbids what "+flag+" takes", func(t *testing.T) {
+			p := start(t, t.TempDir(), as("tester", "team", "kubernetes:pod", flag)...)
+			p.ends(t, exitUsage)
+			want := "nettoll: " + flag + " takes a pod with " + takes + ": such pods in the namespace team: not supported here (needs a higher level of pod security there than \"restricted:latest\""
+			if said := p.err.String(); strings.Count(said, "\n") != 1 || !strings.HasPrefix(said, want) || !strings.HasSuffix(said, ", or leave "+flag+" out\n") {
+				t.Errorf("it said\n%s\nwant\n%s", said, want)
+			}
+			a.bare(t, "team")
+		})
+	}
 	for namespace, right := range map[string]string{"no-jobs": "create jobs, get jobs, delete jobs", "no-attach": "get pods/attach"} {
 		t.Run(namespace, func(t *testing.T) {
 			want := "kubernetes:native, kubernetes:pod: measuring in the namespace " + namespace + ": not supported here (needs the right to " + right + "); fix: have a role bound that has it"

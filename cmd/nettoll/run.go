@@ -138,20 +138,16 @@ func congestion(borrowed bool) (string, error) {
 
 // agree replaces the congestion control of a run between machines that are reached by ssh: their kernels decide what can be
 // used there. In a run that measures something else as well, this machine's choice stays if they can use it.
-func (f *runFlags) agree(ctx context.Context, cells []record.Cell, set *record.Settings) error {
+func (f *runFlags) agree(ctx context.Context, cells []record.Cell, set *record.Settings) (err error) {
 	of := ofMachines(cells)
 	if len(of) == 0 {
 		return nil
-	}
-	on, err := f.machines()
-	if err != nil {
-		return err
 	}
 	var others []network.Agent
 	if len(of) < len(cells) {
 		others = append(others, settled(set.Congestion))
 	}
-	set.Congestion, err = on.Congestion(ctx, others...)
+	set.Congestion, err = f.machines().Congestion(ctx, others...)
 	return err
 }
 

@@ -25,7 +25,7 @@ func (n *build) borrowed() bool { return n.Hosts[0].Facts().Borrowed }
 
 func (n *build) standing() *network.Network {
 	all := n.Standing()
-	all.Distant, all.FirstPort = n.borrowed(), n.Topo.FirstPort
+	all.Distant, all.FirstPort, all.NodeDaemons = n.borrowed(), n.Topo.FirstPort, n.daemons
 	if n.observed != nil {
 		all.Found = n.observed.found
 	}

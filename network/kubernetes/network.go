@@ -104,6 +104,7 @@ type build struct {
 	beyond     int          // the port of the further services' endpoint, the first server
 	timed      bool         // the service of the last server was made when all others were in force
 	observed   *observed    // what agents on nodes of the user's see; nil: there are none
+	daemons    []network.NodeDaemons
 }
 
 func (v variant) build(ctx context.Context, topo network.Topology, p platform.Platform) (*network.Network, error) {
@@ -124,12 +125,15 @@ func (v variant) build(ctx context.Context, topo network.Topology, p platform.Pl
 		site.Hosts = append(site.Hosts, &plumb.Host{Host: node, NS: node.Facts().NetNS, Index: i})
 	}
 	n.Check = func(ctx context.Context) error {
+		if err := n.cluster.Fault(ctx); err != nil { // with its API server, or its keeper, all pods end
+			return err
+		}
 		for _, p := range n.pods {
 			if err := p.Fault(ctx); err != nil {
 				return err
 			}
 		}
-		return n.cluster.Fault()
+		return nil
 	}
 	n.MadeUp = n.madeUp
 	if !n.borrowed() {
@@ -147,6 +151,9 @@ func (v variant) build(ctx context.Context, topo network.Topology, p platform.Pl
 	}
 	if err == nil && policed {
 		err = n.police(ctx, v.Name)
+	}
+	if err == nil {
+		err = n.countDaemons(ctx)
 	}
 	if err != nil {
 		return nil, n.Abandon(ctx, err)

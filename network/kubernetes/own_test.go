@@ -55,7 +55,7 @@ func TestNodeAgents(t *testing.T) {
 				}},
 				Nodes: []string{"h1", "h2"}, Image: kube.AgentImage, Run: expect + "0123456789",
 				Agents:     &bootstrap.Agents{File: func(string) (string, error) { return "/proc/self/exe", nil }},
-				NodeAgents: true, Expect: expect,
+				NodeAgents: true, NodeDaemons: wrong == "", Expect: expect,
 			})
 			t.Cleanup(func() {
 				if err := own.Close(context.Background()); err != nil {
@@ -80,6 +80,15 @@ func TestNodeAgents(t *testing.T) {
 				}
 				if trial.Cell.IsNative() {
 					want = []string{"h2c1/" + uplinks[1], "h1c1/" + uplinks[0]}
+				}
+				seen := map[string]bool{}
+				if trial.CPU != nil {
+					for _, d := range trial.CPU.NodeDaemons {
+						seen[d.Name] = d.CPU > 0 && d.Host == "" // both nodes are this machine
+					}
+				}
+				if watched := wrong == ""; seen["kubelet"] != watched || seen["containerd"] != watched {
+					t.Errorf("%s: the CPU time of daemons is known and is not 0 for %v", trial.Cell.Network, seen)
 				}
 				if !slices.Equal(got, want) {
 					t.Errorf("%s: the path is %v, want %v", trial.Cell.Network, got, want)

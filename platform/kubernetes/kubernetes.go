@@ -137,7 +137,7 @@ func (k *Kubernetes) take(ctx context.Context, req platform.HostRequest) (_ *set
 	defer k.mu.Unlock()
 	// A cluster whose programs have ended cannot be used again.
 	for _, s := range slices.Clone(k.kept) {
-		if s.places.Used() == 0 && s.all.Fault() != nil {
+		if s.places.Used() == 0 && s.all.Fault(ctx) != nil {
 			if err := k.drop(ctx, s); err != nil {
 				return nil, 0, err
 			}
@@ -230,12 +230,16 @@ func (k *Kubernetes) Close(ctx context.Context) error {
 }
 
 // left gives up the place of a network that is gone. A cluster on which something could not be removed is given up, when no
-// network is left on it.
+// network is left on it. That is no error if one of its programs has ended, such as the API server: everything ends with it.
 func (k *Kubernetes) left(ctx context.Context, s *set, place int, err error) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	s.places.Free(place)
-	s.spoilt = s.spoilt || err != nil
+	broken := s.all.Fault(ctx) != nil
+	s.spoilt = s.spoilt || broken || err != nil
+	if broken {
+		err = nil
+	}
 	if s.spoilt && s.places.Used() == 0 && slices.Contains(k.kept, s) {
 		return errors.Join(err, k.drop(ctx, s))
 	}

@@ -41,7 +41,7 @@ func (k *Kubernetes) visit(ctx context.Context, req platform.HostRequest) (*kube
 	return &kube.Hosts{Cluster: c, Left: func(_ context.Context, err error) error { return k.depart(c, err) }}, nil
 }
 
-// depart gives up the place of a network that is gone from the user's cluster. If the connection to the cluster was lost, the
+// depart gives up the place of a network that is gone from the user's cluster. If the connection to its keeper was lost, the
 // cluster removes everything by itself, and there is no error. What else could not be removed disappears with the keeper.
 func (k *Kubernetes) depart(c *kube.Cluster, err error) error {
 	if err != nil {
@@ -51,7 +51,7 @@ func (k *Kubernetes) depart(c *kube.Cluster, err error) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.own.Free(c.Place())
-	if k.o.Own.Kept() {
+	if k.o.Own.Kept(c) {
 		return nil
 	}
 	return err

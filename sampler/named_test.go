@@ -1,0 +1,44 @@
+package sampler_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"nettoll/sampler"
+)
+
+func TestFindNamed(t *testing.T) {
+	proc := t.TempDir()
+	for pid, name := range map[string]string{"20": "kubelet\n", "3": "kube-proxy\n", "100": "kubelet\n", "7": "kubelet-not\n", "self": "kubelet\n"} {
+		if err := os.Mkdir(filepath.Join(proc, pid), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(proc, pid, "comm"), []byte(name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(proc, "8"), 0o755); err != nil { // it has just ended
+		t.Fatal(err)
+	}
+	got, err := sampler.FindNamed(proc, []string{"kubelet", "kube-proxy"})
+	if want := []sampler.Named{{PID: 3, Name: "kube-proxy"}, {PID: 20, Name: "kubelet"}, {PID: 100, Name: "kubelet"}}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
+	}
+	if _, err := sampler.FindNamed(filepath.Join(proc, "none"), nil); err == nil {
+		t.Error("there is nothing to look through, and no error")
+	}
+}
+
+func TestCPUTimes(t *testing.T) {
+	child, own := burner(t), os.Getpid()
+	all, err := sampler.CPUTimes([]int{own, child.Pid})
+	if err != nil || len(all) != 2 || all[0] <= 0 || all[1] < 0 {
+		t.Errorf("%v, %v", all, err)
+	}
+	const none = 1 << 22 // no PID is that large
+	if all, err := sampler.CPUTimes([]int{own, none}); err == nil {
+		t.Errorf("a process that does not exist has used %v", all)
+	}
+}
