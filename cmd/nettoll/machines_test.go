@@ -38,10 +38,11 @@ func runOn(t *testing.T, args ...string) (file *record.File, said string) {
 	return file, out.String()
 }
 
-// TestMachines measures between two machines that are reached by ssh, whose clocks are an hour apart.
+// TestMachines measures between two machines that are reached by ssh, whose clocks are an hour apart. These have whole trials:
+// in turns, clocks are told apart by the kernels that they belong to, and here there is one. TestTwoKernels has turns.
 func TestMachines(t *testing.T) {
 	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{}, sshtest.Machine{Ahead: time.Hour})
-	file, said := runOn(t, "ssh:vxlan", "ssh:macvlan", "--hosts-ssh", "a,b", "--through-my-network", "--max-rate", "300M")
+	file, said := runOn(t, "ssh:vxlan", "ssh:macvlan", "--hosts-ssh", "a,b", "--through-my-network", "--max-rate", "300M", "--congestion", record.MachinesOwn)
 	paths := map[string]string{
 		"ssh:native":  "h2/eth0 h1/eth0",
 		"ssh:vxlan":   "h2c1/eth0 h2/veth0 h2/vxlan0 h2/eth0 h1/eth0 h1/vxlan0 h1/veth0 h1c1/eth0",
@@ -69,7 +70,7 @@ func TestMachines(t *testing.T) {
 		}
 	}
 	at := lan.Hosts[0].Uplink().Addr4.Addr().String()
-	if !strings.Contains(said, "through your network: tcp_stream -b 300000000, tcp_rr between a ("+at+", eth0) and b (") || !strings.Contains(said, ": at most 300M of payload") {
+	if !strings.Contains(said, "through your network: tcp_stream -b 300000000 -C machine, tcp_rr -C machine between a ("+at+", eth0) and b (") || !strings.Contains(said, ": at most 300M of payload") {
 		t.Errorf("said: %s", said)
 	}
 	for i := range lan.Hosts {
