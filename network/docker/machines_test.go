@@ -20,9 +20,8 @@ import (
 )
 
 // TestBetweenMachines measures between two engines of the user's that are on other machines, whose bridges have the same
-// address. The machines are the same afterwards.
+// address. The machines are the same afterwards. That takes a test of its own: namespaces of other tests' engines can be seen, too.
 func TestBetweenMachines(t *testing.T) {
-	besideOthers(t)
 	d := daemons(t, 2)
 	o := options(t, d...)
 	one := network.Topology{Hosts: 2, Servers: 1, Clients: 1}
