@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 
 	"nettoll/record"
@@ -24,16 +23,7 @@ type DaemonUse struct {
 // MarshalJSON writes what the cell says about the network, and none of the traffic.
 func (u NodeUse) MarshalJSON() ([]byte, error) {
 	type use NodeUse
-	return json.Marshal(struct {
-		record.Cell
-		use
-		// These hide fields of the cell.
-		Family    int    `json:"family,omitempty"`
-		Tool      string `json:"tool,omitempty"`
-		Workload  string `json:"workload,omitempty"`
-		Options   string `json:"options,omitempty"`
-		Placement string `json:"placement,omitempty"`
-	}{Cell: u.Cell, use: use(u)})
+	return withNetwork(u.Cell, use(u))
 }
 
 // nodeUses returns the CPU use of the nodes' daemons for all networks, in the order in which they first appear. The daemons that

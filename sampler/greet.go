@@ -325,21 +325,16 @@ func (g Greet) connections(ctx context.Context, failed func(error)) bool {
 }
 
 func (g Greet) connection(ctx context.Context, long time.Duration) error {
-	c, err := (&net.Dialer{Timeout: long}).DialContext(ctx, over("tcp", g.To), g.To.String())
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	defer context.AfterFunc(ctx, func() { c.Close() })()
-	if _, err := c.Write(g.Cookie); err != nil {
-		return err
-	}
-	return g.hear(c, time.Now().Add(long))
+	return g.once(ctx, "tcp", long)
 }
 
-// datagram sends one datagram and waits for its answer.
 func (g Greet) datagram(ctx context.Context, long time.Duration) error {
-	c, err := (&net.Dialer{}).DialContext(ctx, over("udp", g.To), g.To.String())
+	return g.once(ctx, "udp", long)
+}
+
+// once sends one greeting from a port of its own, and waits for its answer.
+func (g Greet) once(ctx context.Context, protocol string, long time.Duration) error {
+	c, err := (&net.Dialer{Timeout: long}).DialContext(ctx, over(protocol, g.To), g.To.String())
 	if err != nil {
 		return err
 	}

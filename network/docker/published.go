@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -17,6 +15,7 @@ import (
 	"nettoll/internal/plumb"
 	"nettoll/network"
 	"nettoll/platform"
+	"nettoll/sampler"
 )
 
 // published is the network of docker run -p: clients are processes of a host and know only the
@@ -176,8 +175,8 @@ func (n *build) proxied() error {
 			n.Procs = append(n.Procs, network.Daemon{Name: fmt.Sprintf("daemon %d", p), Host: h.Name(), PID: p})
 		}
 	}
-	if own, err := os.ReadFile("/proc/sys/net/ipv4/tcp_congestion_control"); err == nil {
-		n.Notes = append(n.Notes, "docker-proxy sends to the containers with the machine's default congestion control, "+strings.TrimSpace(string(own)))
+	if own, err := sampler.ReadCongestion("/proc"); err == nil {
+		n.Notes = append(n.Notes, "docker-proxy sends to the containers with the machine's default congestion control, "+own.Own)
 	}
 	n.Hops = func(from, to *plumb.Node, _ network.Family) []network.Hop {
 		return append(n.toHost(from), to.PortHop(), to.Hop())

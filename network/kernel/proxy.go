@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"nettoll/agent"
 	"nettoll/network"
 	"nettoll/platform"
+	"nettoll/sampler"
 )
 
 // Methods of the agent that runs the proxy.
@@ -120,33 +122,23 @@ func (p *proxy) count(_ context.Context, server int) (network.Count, error) {
 // control sets the congestion control of new connections. What is sent to the container should not be paced otherwise than
 // what is sent over the networks that this one is compared with.
 func (p *proxy) control(_ context.Context, congestion string) (struct{}, error) {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return struct{}{}, err
+	if congestion != "" {
+		if err := sampler.TryCongestion(congestion); err != nil {
+			return struct{}{}, fmt.Errorf("congestion control %q: %w", congestion, err)
+		}
 	}
-	defer unix.Close(fd)
 	p.congestion.Store(congestion)
-	return struct{}{}, p.controlled(uintptr(fd))
+	return struct{}{}, nil
 }
 
 // controls sets the congestion control of a connection.
 func (p *proxy) controls(c syscall.RawConn) (err error) {
-	if failed := c.Control(func(fd uintptr) { err = p.controlled(fd) }); failed != nil {
-		return failed
-	}
-	return err
-}
-
-// controlled sets the congestion control of a socket.
-func (p *proxy) controlled(fd uintptr) error {
 	name, _ := p.congestion.Load().(string)
 	if name == "" {
 		return nil
 	}
-	if err := unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, name); err != nil {
-		return fmt.Errorf("congestion control %q: %w", name, err)
-	}
-	return nil
+	failed := c.Control(func(fd uintptr) { err = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, name) })
+	return cmp.Or(failed, err)
 }
 
 // refusal is how long the proxy waits after it failed to accept a connection.

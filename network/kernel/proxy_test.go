@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nettoll/agent"
 	"nettoll/internal/testutil/machine"
 	"nettoll/network/kernel"
 )
@@ -26,24 +27,32 @@ func TestServerBeyondThePorts(t *testing.T) {
 	}
 }
 
-// TestProxyWithoutFiles makes a connection while no file descriptor is left, and then frees some.
-func TestProxyWithoutFiles(t *testing.T) {
+// proxied starts a proxy at an address, which forwards to a listener.
+func proxied(t *testing.T) (at *net.TCPAddr, echo net.Listener, h map[string]agent.Handler) {
+	t.Helper()
 	machine.Loopback(t)
 	echo, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer echo.Close()
+	t.Cleanup(func() { echo.Close() })
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := free.Addr().String()
+	at = free.Addr().(*net.TCPAddr)
 	free.Close()
+	h = kernel.Handlers()
 	params := fmt.Sprintf(`[{"Server": 0, "Listen": %q, "To": %q}]`, at, echo.Addr())
-	if _, err := kernel.Handlers()["published.serve"](t.Context(), json.RawMessage(params)); err != nil {
+	if _, err := h["published.serve"](t.Context(), json.RawMessage(params)); err != nil {
 		t.Fatal(err)
 	}
+	return at, echo, h
+}
+
+// TestProxyWithoutFiles makes a connection while no file descriptor is left, and then frees some.
+func TestProxyWithoutFiles(t *testing.T) {
+	at, echo, _ := proxied(t)
 	client, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -74,8 +83,7 @@ func TestProxyWithoutFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	port := free.Addr().(*net.TCPAddr).Port
-	err = unix.Connect(client, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
+	err = unix.Connect(client, &unix.SockaddrInet4{Port: at.Port, Addr: [4]byte{127, 0, 0, 1}})
 	before := cpuTime(t)
 	time.Sleep(500 * time.Millisecond)
 	used := cpuTime(t) - before
@@ -128,23 +136,7 @@ func cpuTime(t *testing.T) time.Duration {
 // TestProxiedConnectionsObey checks that both connections of the proxy use the congestion control that was set before they
 // were made.
 func TestProxiedConnectionsObey(t *testing.T) {
-	machine.Loopback(t)
-	echo, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer echo.Close()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := free.Addr().String()
-	free.Close()
-	h := kernel.Handlers()
-	params := fmt.Sprintf(`[{"Server": 0, "Listen": %q, "To": %q}]`, at, echo.Addr())
-	if _, err := h["published.serve"](t.Context(), json.RawMessage(params)); err != nil {
-		t.Fatal(err)
-	}
+	at, echo, h := proxied(t)
 	if _, err := h["published.control"](t.Context(), json.RawMessage(`"invented"`)); err == nil || !strings.Contains(err.Error(), `congestion control "invented"`) {
 		t.Errorf("error %v", err)
 	}
@@ -152,7 +144,7 @@ func TestProxiedConnectionsObey(t *testing.T) {
 		if _, err := h["published.control"](t.Context(), json.RawMessage(fmt.Sprintf("%q", want))); err != nil {
 			t.Fatal(err)
 		}
-		client, err := net.Dial("tcp", at)
+		client, err := net.Dial("tcp", at.String())
 		if err != nil {
 			t.Fatal(err)
 		}
