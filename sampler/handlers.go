@@ -67,7 +67,7 @@ func Handlers() map[string]agent.Handler {
 		MethodRoute:     agent.Typed(func(_ context.Context, to netip.Addr) (string, error) { return RouteTo(to) }),
 		MethodAnswer:    agent.Typed(func(ctx context.Context, a Answer) (struct{}, error) { return struct{}{}, a.Run(ctx) }),
 		MethodGreet:     agent.Typed(func(ctx context.Context, g Greet) (Greeted, error) { return g.Run(ctx) }),
-		MethodNamed:     agent.Typed(func(_ context.Context, names []string) ([]Named, error) { return FindNamed("/proc", names) }),
+		MethodNamed:     agent.Typed(func(ctx context.Context, names []string) ([]Named, error) { return FindNamed(ctx, "/proc", names) }),
 		MethodProcesses: agent.Typed(func(_ context.Context, pids []int) ([]time.Duration, error) { return CPUTimes(pids) }),
 		MethodCondition: agent.Typed(func(_ context.Context, c Condition) (string, error) { return c.Set() }),
 	}

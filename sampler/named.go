@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,25 +20,32 @@ type Named struct {
 }
 
 // FindNamed returns the processes of this PID namespace that have one of the names, in the order of their PIDs. It reads nothing
-// of others but their names. proc is "/proc".
-func FindNamed(proc string, names []string) (all []Named, err error) {
+// of others but their names. It looks twice: a child that a daemon has just started has the daemon's name until it runs a program
+// of its own. proc is "/proc".
+func FindNamed(ctx context.Context, proc string, names []string) (all []Named, err error) {
 	entries, err := os.ReadDir(proc)
 	if err != nil {
 		return nil, fmt.Errorf("sampler: find processes: %w", err)
+	}
+	nameOf := func(pid int) string { // "" is one that has ended meanwhile
+		text, _ := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "comm"))
+		return strings.TrimSuffix(string(text), "\n")
 	}
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(proc, e.Name(), "comm"))
-		if err != nil {
-			continue // it has ended meanwhile
-		}
-		if name := strings.TrimSuffix(string(text), "\n"); slices.Contains(names, name) {
+		if name := nameOf(pid); slices.Contains(names, name) {
 			all = append(all, Named{pid, name})
 		}
 	}
+	select {
+	case <-time.After(100 * time.Millisecond):
+	case <-ctx.Done():
+		return nil, fmt.Errorf("sampler: find processes: %w", context.Cause(ctx))
+	}
+	all = slices.DeleteFunc(all, func(p Named) bool { return nameOf(p.PID) != p.Name })
 	slices.SortFunc(all, func(a, b Named) int { return a.PID - b.PID })
 	return all, nil
 }

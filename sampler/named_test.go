@@ -1,34 +1,46 @@
 package sampler_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"nettoll/sampler"
 )
 
 func TestFindNamed(t *testing.T) {
-	proc := t.TempDir()
-	for pid, name := range map[string]string{"20": "kubelet\n", "3": "kube-proxy\n", "100": "kubelet\n", "7": "kubelet-not\n", "self": "kubelet\n"} {
-		if err := os.Mkdir(filepath.Join(proc, pid), 0o755); err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		proc := t.TempDir()
+		write := func(pid, name string) {
+			if err := errors.Join(os.MkdirAll(filepath.Join(proc, pid), 0o755), os.WriteFile(filepath.Join(proc, pid, "comm"), []byte(name), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for pid, name := range map[string]string{"20": "kubelet\n", "3": "kube-proxy\n", "100": "kubelet\n", "7": "kubelet-not\n", "self": "kubelet\n"} {
+			write(pid, name)
+		}
+		if err := os.Mkdir(filepath.Join(proc, "8"), 0o755); err != nil { // it has just ended
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(proc, pid, "comm"), []byte(name), 0o644); err != nil {
-			t.Fatal(err)
+		// Two children of a daemon have not yet run programs of their own.
+		write("21", "kubelet\n")
+		write("22", "kubelet\n")
+		time.AfterFunc(10*time.Millisecond, func() {
+			write("21", "iptables\n")
+			os.RemoveAll(filepath.Join(proc, "22"))
+		})
+		got, err := sampler.FindNamed(t.Context(), proc, []string{"kubelet", "kube-proxy"})
+		if want := []sampler.Named{{PID: 3, Name: "kube-proxy"}, {PID: 20, Name: "kubelet"}, {PID: 100, Name: "kubelet"}}; err != nil || !slices.Equal(got, want) {
+			t.Errorf("%+v, %v, want %+v", got, err, want)
 		}
-	}
-	if err := os.Mkdir(filepath.Join(proc, "8"), 0o755); err != nil { // it has just ended
-		t.Fatal(err)
-	}
-	got, err := sampler.FindNamed(proc, []string{"kubelet", "kube-proxy"})
-	if want := []sampler.Named{{PID: 3, Name: "kube-proxy"}, {PID: 20, Name: "kubelet"}, {PID: 100, Name: "kubelet"}}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("%+v, %v, want %+v", got, err, want)
-	}
-	if _, err := sampler.FindNamed(filepath.Join(proc, "none"), nil); err == nil {
-		t.Error("there is nothing to look through, and no error")
-	}
+		if _, err := sampler.FindNamed(t.Context(), filepath.Join(proc, "none"), nil); err == nil {
+			t.Error("there is nothing to look through, and no error")
+		}
+	})
 }
 
 func TestCPUTimes(t *testing.T) {
