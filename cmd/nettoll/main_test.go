@@ -24,8 +24,9 @@ var tiny = []string{
 	"-t", "50ms", "--warmup", "50ms", "--min-rounds", "1", "--max-rounds", "1",
 }
 
-// work is a folder that every user can enter; work/bin/nettoll is the program, built as it is installed, since it
-// starts copies of itself in a lab. Temporary files are in it, too: it is removed even if this program is killed.
+// work is a folder that every user can enter; work/bin has nettoll and nettoll-agent, built as make does: nettoll starts
+// copies of itself in a lab, and sends the agent, which is much smaller, elsewhere. Temporary files are in it, too: it is
+// removed even if this program is killed.
 var work string
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
@@ -42,7 +43,8 @@ func testMain(m *testing.M) int {
 	defer remove()
 	work = dir
 	bin, temporary := filepath.Join(work, "bin"), filepath.Join(work, "tmp")
-	build := exec.Command("go", "build", "-o", filepath.Join(bin, "nettoll"), ".")
+	build := exec.Command("go", "build", "-ldflags", "-s -w", "-tags", "source_tests", "-o", bin, ".", "../nettoll-agent") // of the same source: see rootfs.Agent
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	build.Stderr = os.Stderr
 	err = errors.Join(os.Chmod(work, 0o755), os.Mkdir(bin, 0o755), build.Run(),
 		os.Mkdir(temporary, 0o755), os.Chmod(temporary, 0o777|os.ModeSticky), os.Setenv("TMPDIR", temporary),
