@@ -91,8 +91,7 @@ type Turn struct {
 	Rest   time.Duration // packets in flight arrive, and counters are read
 	// Drain is more rest after the turn of a network whose daemons carry the payload. They queue more: after a turn of
 	// tunnels that carry 0.4 Gbit/s, 1 to 2.6 MB were on their way, and the turns of others right after it had 5 % less
-	// throughput. Where two such networks lie between two turns of the baseline, a turn may so begin 344 ms from the nearest
-	// of these, more than mostApart.
+	// throughput.
 	Drain time.Duration
 }
 
@@ -516,36 +515,41 @@ func fillsSlice(c record.Cell) bool {
 // machine is uncorrelated after 0.4 s.
 const mostApart = 300 * time.Millisecond
 
+// mostBetween returns how many turns of others may lie between two of the baseline, so that none of them begins too far from
+// the nearest of these two, even if the network of each has to drain.
+func (t Turn) mostBetween() int {
+	other := t.Length() + t.Drain
+	afterFirst, beforeSecond := 1+(mostApart-t.Length())/other, mostApart/other
+	return int(afterFirst + beforeSecond)
+}
+
 // baselinesInCycle returns how often the baseline has its turn in a cycle with the given number of other networks.
 // The error of a ratio is least at the square root of that number. More turns are added where others would be too
-// far from the nearest turn of the baseline: no more than mostApart/turn others lie between two of them, since
-// twice as many do where a cycle meets its mirror image.
-func baselinesInCycle(others int, turn time.Duration) int {
-	between := int(mostApart / turn)
-	return max(1, int(math.Round(math.Sqrt(float64(others)))), (others+between-1)/between)
+// far from the nearest turn of the baseline.
+func baselinesInCycle(others int, turn Turn) int {
+	between := turn.mostBetween()
+	spare := between % 2 // where a cycle meets its mirror image, the number between two baselines is even
+	return max(1, int(math.Round(math.Sqrt(float64(others)))), (others+spare+between-1)/between)
 }
 
 // Order returns whose turn it is, as indices into Cells: cycles in which every network has its turn once, in a
-// random order, and the baseline several times between them, evenly spaced, before the first or after the last.
-// Each cycle is followed by the same one backwards, so that a steady change affects all alike; only the last one of an
-// odd number is not.
+// random order, and the baseline several times between them, evenly spaced, with half of that space before its first turn
+// and after its last one. Each cycle is followed by the same one backwards, so that a steady change affects all alike; only
+// the last one of an odd number is not.
 func (c Contest) Order(slicesEach int, r *rand.Rand) (order []int) {
 	baselines, others := c.sides()
-	turn := TurnOf(c.Workload()).Length()
+	n := baselinesInCycle(len(others), TurnOf(c.Workload()))
 	for done := 0; done < slicesEach; done += 2 {
 		r.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
 		var cycle []int
-		n := baselinesInCycle(len(others), turn)
-		for i, o := range others {
-			if i == 0 || i*n/len(others) != (i-1)*n/len(others) {
-				cycle = append(cycle, baselines...)
-			}
-			cycle = append(cycle, o)
+		placed := 0
+		for i := range n {
+			until := int(math.Round((float64(i) + 0.5) * float64(len(others)) / float64(n)))
+			cycle = slices.Concat(cycle, others[placed:until], baselines)
+			placed = until
 		}
-		if len(others) == 0 {
-			cycle = append(cycle, baselines...)
-		}
-		if r.IntN(2) == 0 { // otherwise the baseline would always have the very first turn, and the last
+		cycle = append(cycle, others[placed:]...)
+		if r.IntN(2) == 0 { // the halves are not always equal
 			slices.Reverse(cycle)
 		}
 		order = append(order, cycle...)

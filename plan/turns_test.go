@@ -538,21 +538,25 @@ func TestOrder(t *testing.T) {
 		for i := range others {
 			c.Cells = append(c.Cells, cellOf("bridge"+strings.Repeat("x", i), record.TCPStream))
 		}
-		order := c.Order(each, rand.New(rand.NewPCG(1, uint64(others))))
-		count, baselines := map[int]int{}, []int{}
-		for at, i := range order {
+		order, turn := c.Order(each, rand.New(rand.NewPCG(1, uint64(others)))), TurnOf(record.TCPStream)
+		count, begins, baselines := map[int]int{}, []time.Duration{}, []time.Duration{}
+		var now time.Duration
+		for _, i := range order {
 			count[i]++
-			if c.Cells[i].IsNative() {
-				baselines = append(baselines, at)
+			begins = append(begins, now)
+			if now += turn.Length(); c.Cells[i].IsNative() {
+				baselines = append(baselines, begins[len(begins)-1])
+			} else {
+				now += turn.Drain
 			}
 		}
-		for at := range order {
-			apart := len(order)
+		for at, begin := range begins {
+			apart := now
 			for _, b := range baselines {
-				apart = min(apart, max(at-b, b-at))
+				apart = min(apart, (b - begin).Abs())
 			}
-			if time.Duration(apart)*TurnOf(record.TCPStream).Length() > mostApart {
-				t.Errorf("%d others: turn %d of %v is %d turns from the baseline", others, at, order, apart)
+			if apart > mostApart {
+				t.Errorf("%d others: turn %d of %v begins %v from the baseline's", others, at, order, apart)
 			}
 		}
 		for i := range c.Cells[1:] {
@@ -560,7 +564,7 @@ func TestOrder(t *testing.T) {
 				t.Errorf("%d others: one has %d turns, want %d", others, count[i+1], each)
 			}
 		}
-		if want := each * baselinesInCycle(others, TurnOf(record.TCPStream).Length()); count[0] != want {
+		if want := each * baselinesInCycle(others, turn); count[0] != want {
 			t.Errorf("%d others: the baseline has %d turns, want %d", others, count[0], want)
 		}
 		cycle := len(order) / each
