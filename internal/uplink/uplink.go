@@ -60,8 +60,12 @@ func Join(ctx context.Context, all []Machine) ([]platform.Uplink, error) {
 			if !ok {
 				continue
 			}
-			if was := address(links[0], six); i > 0 && was != p.a.At {
-				return nil, fmt.Errorf("%s reaches %s from %s, and others from %s; name its address with --address %s=", first.Name, m.Name, p.a.At.Addr(), was.Addr(), first.Name)
+			was := address(links[0], six)
+			if !was.IsValid() && links[0].Device != p.a.Device { // others have no address of this IP version
+				was = address(links[0], !six)
+			}
+			if i > 0 && was.IsValid() && was != p.a.At {
+				return nil, fmt.Errorf("%s reaches %s from %s, and others from %s; name its address with --address %s=ADDRESS", first.Name, m.Name, p.a.At.Addr(), was.Addr(), first.Name)
 			}
 			lies(&links[0], p.a)
 			lies(&links[i+1], p.b)

@@ -112,7 +112,15 @@ func TestJoin(t *testing.T) {
 		},
 		"three on two networks": {
 			[]Machine{unreached("eth0 10.0.0.1/24", "eth1 10.1.0.1/24"), unreached("eth0 10.0.0.2/24"), unreached("eth1 10.1.0.3/24")},
-			[]string{"a reaches c from 10.1.0.1, and others from 10.0.0.1; name its address with --address a="},
+			[]string{"a reaches c from 10.1.0.1, and others from 10.0.0.1; name its address with --address a=ADDRESS"},
+		},
+		"three, of which the second has no IPv6": {
+			[]Machine{unreached("eth0 10.0.0.1/24", "eth0 fd00::1/64"), unreached("eth0 10.0.0.2/24"), unreached("eth0 10.0.0.3/24", "eth0 fd00::3/64")},
+			[]string{"eth0 10.0.0.1/24 fd00::1/64", "eth0 10.0.0.2/24", "eth0 10.0.0.3/24 fd00::3/64"},
+		},
+		"three, of which the third has other networks with either": {
+			[]Machine{unreached("eth0 10.0.0.1/24", "eth1 fd00::1/64"), unreached("eth0 10.0.0.2/24"), unreached("eth1 fd00::3/64")},
+			[]string{"a reaches c from fd00::1, and others from 10.0.0.1; name its address with --address a=ADDRESS"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
