@@ -75,7 +75,8 @@ func Join(ctx context.Context, all []Machine) ([]platform.Uplink, error) {
 			return nil, fmt.Errorf("%s and %s have the same addresses: they are one machine, or have nothing that is not the other's, too", first.Name, m.Name)
 		}
 		if at == (pair{}) {
-			return nil, fmt.Errorf("no addresses are known by which %s and %s reach each other; name them with --address %s=ADDRESS,%s=ADDRESS", first.Name, m.Name, first.Name, m.Name)
+			return nil, fmt.Errorf("no addresses are known by which %s and %s reach each other; name them with --address %s=ADDRESS,%s=ADDRESS (%s; %s)",
+				first.Name, m.Name, first.Name, m.Name, first.knows(own(has[0], has[i+1])), m.knows(own(has[i+1], has[0])))
 		}
 	}
 	return links, nil
@@ -217,14 +218,23 @@ func candidates(all, others []nl.Address, six bool) (left []nl.Address) {
 	return left
 }
 
+// own returns the candidates of both IP versions.
+func own(all, others []nl.Address) []nl.Address {
+	return slices.Concat(candidates(all, others, false), candidates(all, others, true))
+}
+
+// knows says which of its own addresses can be given for a machine.
+func (m Machine) knows(own []nl.Address) string {
+	all := []string{"none of its own"}
+	for i, a := range own {
+		all = append(all[:i], fmt.Sprintf("%s on %s", a.At.Addr(), a.Device))
+	}
+	return m.Name + " has " + strings.Join(all, ", ")
+}
+
 // same reports whether two machines have the same addresses.
 func same(a, b []nl.Address) bool {
-	for _, six := range []bool{false, true} {
-		if len(candidates(a, b, six)) > 0 || len(candidates(b, a, six)) > 0 {
-			return false
-		}
-	}
-	return len(a) > 0
+	return len(a) > 0 && len(own(a, b)) == 0 && len(own(b, a)) == 0
 }
 
 // neighbours reports whether each of two addresses is on the other's network.
@@ -237,7 +247,7 @@ func given(m Machine, has []nl.Address, six bool) (nl.Address, error) {
 	}
 	i := slices.IndexFunc(has, func(one nl.Address) bool { return one.At.Addr() == m.Given })
 	if i < 0 {
-		return nl.Address{}, fmt.Errorf("--address %s=%s: that is no address of %s alone", m.Name, m.Given, m.Name)
+		return nl.Address{}, fmt.Errorf("--address %s=%s: that is no address of %s alone; of this IP version, %s", m.Name, m.Given, m.Name, m.knows(has))
 	}
 	return has[i], nil
 }

@@ -91,8 +91,8 @@ func TestJoin(t *testing.T) {
 		},
 		"routed": {[]Machine{reachedAt("10.0.0.1", "eth0 10.0.0.1/24"), unreached("eth0 10.1.0.2/24")}, []string{"eth0 10.0.0.1/24", "eth0 10.1.0.2/24"}},
 		"routed, and nothing is known": {
-			[]Machine{unreached("eth0 10.0.0.1/24"), unreached("eth0 10.1.0.2/24")},
-			[]string{"no addresses are known by which a and b reach each other; name them with --address a=ADDRESS,b=ADDRESS"},
+			[]Machine{unreached(docker0, "eth0 10.0.0.1/24", "eth0 fd00::1/64"), unreached(docker0, "eth0 10.1.0.2/24")},
+			[]string{"no addresses are known by which a and b reach each other; name them with --address a=ADDRESS,b=ADDRESS (a has 10.0.0.1 on eth0, fd00::1 on eth0; b has 10.1.0.2 on eth0)"},
 		},
 		"one machine": {
 			[]Machine{unreached(docker0, "eth0 10.0.0.1/24"), unreached(docker0, "eth0 10.0.0.1/24")},
@@ -100,11 +100,11 @@ func TestJoin(t *testing.T) {
 		},
 		"one has an address of its own, and the other has not": {
 			[]Machine{unreached(docker0, "eth0 10.0.0.1/24"), unreached(docker0)},
-			[]string{"no addresses are known by which a and b reach each other; name them with --address a=ADDRESS,b=ADDRESS"},
+			[]string{"no addresses are known by which a and b reach each other; name them with --address a=ADDRESS,b=ADDRESS (a has 10.0.0.1 on eth0; b has none of its own)"},
 		},
 		"the same address is given": {
 			[]Machine{unreached(docker0, "eth0 10.0.0.1/24"), givenAt("172.17.0.1", docker0, "eth0 10.0.0.2/24")},
-			[]string{"--address b=172.17.0.1: that is no address of b alone"},
+			[]string{"--address b=172.17.0.1: that is no address of b alone; of this IP version, b has 10.0.0.2 on eth0"},
 		},
 		"three": {
 			[]Machine{unreached("eth0 10.0.0.1/24"), unreached("eth0 10.0.0.2/24"), unreached("eth0 10.0.0.3/24")},
