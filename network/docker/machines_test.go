@@ -54,6 +54,10 @@ func TestBetweenMachines(t *testing.T) {
 	if want := []string{strings.Join(ends, " and ")}; err != nil || !slices.Equal(ways, want) {
 		t.Errorf("ways %q, %v; want %q", ways, err, want)
 	}
+	again, err := asSwarm(t, o).Ways(t.Context()) // on the same engines, with the same names of containers
+	if err != nil || !slices.Equal(again, ways) {
+		t.Errorf("ways of another platform on the engines: %q, %v; want %q", again, err, ways)
+	}
 	for _, name := range []string{"published", "macvlan"} {
 		_, err := byName(t, name).Connect(t.Context(), one, p)
 		missing(t, err, "between machines of your own", "--private-engine")

@@ -68,7 +68,8 @@ func (d *Docker) name(i int) string {
 	return d.borrowed[i].Name()
 }
 
-// Ways describes between which addresses and devices of the user's machines traffic goes.
+// Ways describes between which addresses and devices of the user's machines traffic goes. It is asked before networks stand:
+// its containers are removed, since those of another platform on the same engines have the same names.
 func (d *Docker) Ways(ctx context.Context) ([]string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -76,6 +77,11 @@ func (d *Docker) Ways(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	links, err := d.uplinks(ctx)
+	for _, h := range d.borrowed {
+		if left := h.Empty(ctx); err == nil {
+			err = left
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
