@@ -28,7 +28,8 @@ func (d *Docker) join(ctx context.Context, hosts []*engine.Host) error {
 	return nil
 }
 
-// uplinks finds the devices and addresses by which the user's machines reach each other, once.
+// uplinks finds the devices and addresses by which the user's machines reach each other, once, also if there are none: what
+// the user was told of them remains true.
 func (d *Docker) uplinks(ctx context.Context) ([]platform.Uplink, error) {
 	const feature = "traffic between machines of your own"
 	if !d.o.Through {
@@ -37,8 +38,8 @@ func (d *Docker) uplinks(ctx context.Context) ([]platform.Uplink, error) {
 			Remedy: "--through-my-network allows it, and --max-rate bounds it; or --private-engine starts engines on hosts of the lab",
 		}
 	}
-	if d.links != nil {
-		return d.links, nil
+	if d.links != nil || d.apart != nil {
+		return d.links, d.apart
 	}
 	var of []uplink.Machine
 	for i, h := range d.borrowed {
@@ -50,14 +51,17 @@ func (d *Docker) uplinks(ctx context.Context) ([]platform.Uplink, error) {
 		of = append(of, m)
 	}
 	links, err := uplink.Join(ctx, of)
-	if err != nil {
-		return nil, &platform.Unsupported{
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		d.apart = &platform.Unsupported{
 			Feature: feature, Option: "addresses by which they reach each other", Err: err,
 			Remedy: "name them with --address; or --private-engine starts engines on hosts of the lab",
 		}
 	}
 	d.links = links
-	return links, nil
+	return d.links, d.apart
 }
 
 // name returns the user's name of an engine.
