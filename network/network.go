@@ -131,6 +131,8 @@ type Network struct {
 	// for each that they accept. "" means the machine's default. Nil means that there is no such process, or one that cannot
 	// be told: see Info.Relays.
 	Relay func(ctx context.Context, congestion string) error
+	// Relays is Info.Relays of a network that has such a process only on some hosts.
+	Relays bool
 	// FirstPort is the value for Topology.FirstPort if the network had to choose another one.
 	FirstPort int
 	// Fragments is how many IP fragments that do not belong to the payload the daemons of one host
