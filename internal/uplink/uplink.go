@@ -266,11 +266,3 @@ func Ways(names []string, links []platform.Uplink) (all []string) {
 	}
 	return all
 }
-
-// Unaddressed returns the error of an IP version of which the machines have no addresses by which they reach each other.
-func Unaddressed(version int) error {
-	return &platform.Unsupported{
-		Feature: fmt.Sprintf("IPv%d between the machines", version), Option: "addresses by which they reach each other",
-		Remedy: "give them such addresses, or name them with --address",
-	}
-}
