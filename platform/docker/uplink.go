@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"errors"
 
 	"nettoll/docker/engine"
 	"nettoll/internal/uplink"
@@ -45,6 +46,9 @@ func (d *Docker) uplinks(ctx context.Context) ([]platform.Uplink, error) {
 	for i, h := range d.borrowed {
 		name := d.name(i)
 		m, err := h.Machine(ctx, name, d.o.At[name])
+		if errors.Is(err, platform.ErrUnsupported) {
+			d.apart = err
+		}
 		if err != nil {
 			return nil, err
 		}
