@@ -82,10 +82,17 @@ func Join(ctx context.Context, all []Machine) ([]platform.Uplink, error) {
 	return links, nil
 }
 
-// versions returns, for each IP version, whether it is IPv6: first that of which an address is given, since the other has
-// to cross the same devices.
+// versions returns, for each IP version, whether it is IPv6: first that of which an address is given, or else reached, since the
+// other has to cross the same devices.
 func versions(a, b Machine) []bool {
-	if a.Given.Is6() || b.Given.Is6() {
+	known := []netip.Addr{a.Given, b.Given}
+	if !a.Given.IsValid() && !b.Given.IsValid() {
+		known = slices.Concat(a.Reached, b.Reached)
+	}
+	has := func(six bool) bool {
+		return slices.ContainsFunc(known, func(at netip.Addr) bool { return Usable(at) && at.Is6() == six })
+	}
+	if has(true) && !has(false) {
 		return []bool{true, false}
 	}
 	return []bool{false, true}

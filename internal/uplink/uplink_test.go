@@ -74,6 +74,13 @@ func TestJoin(t *testing.T) {
 			[]Machine{unreached("eth0 10.0.0.1/24", "eth1 10.1.0.1/24"), reachedAt("10.1.0.2", "eth0 10.0.0.2/24", "eth1 10.1.0.2/24")},
 			[]string{"eth1 10.1.0.1/24", "eth1 10.1.0.2/24"},
 		},
+		"two networks, and one is reached over IPv6": {
+			[]Machine{
+				unreached("eth0 10.0.0.1/24", "eth1 10.1.0.1/24", "eth1 fd00::1/64"),
+				reachedAt("fd00::2", "eth0 10.0.0.2/24", "eth1 10.1.0.2/24", "eth1 fd00::2/64"),
+			},
+			[]string{"eth1 10.1.0.1/24 fd00::1/64", "eth1 10.1.0.2/24 fd00::2/64"},
+		},
 		"two networks, and one is given": {
 			[]Machine{unreached("eth0 10.0.0.1/24", "eth1 10.1.0.1/24"), givenAt("10.1.0.2", "eth0 10.0.0.2/24", "eth1 10.1.0.2/24")},
 			[]string{"eth1 10.1.0.1/24", "eth1 10.1.0.2/24"},
