@@ -202,7 +202,7 @@ func (o overlay) build(ctx context.Context, n *build) error {
 		}
 		far := near(to, from)
 		slices.Reverse(far)
-		return slices.Concat(near(from, to), plumb.UplinkHops(from.Host, to.Host), far)
+		return slices.Concat(near(from, to), plumb.Common(plumb.HostHops)(from, to, f), far)
 	}
 	return nil
 }
