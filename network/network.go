@@ -32,6 +32,8 @@ type Info struct {
 	// Relays says that a process on the path, such as a proxy, accepts the clients' TCP connections and makes others, whose
 	// congestion control is always the machine's default.
 	Relays bool
+	// Carried says that daemons carry its payload, of which they queue more than the kernel does: see plan.Turn.Drain.
+	Carried bool
 	// Between says that it can connect machines of the user's, over the network that is between them.
 	Between bool
 	Has     []string      // what conditions need that not all networks take, such as record.Services
@@ -131,6 +133,8 @@ type Network struct {
 	// for each that they accept. "" means the machine's default. Nil means that there is no such process, or one that cannot
 	// be told: see Info.Relays.
 	Relay func(ctx context.Context, congestion string) error
+	// Relays is Info.Relays of a network that has such a process only on some hosts.
+	Relays bool
 	// FirstPort is the value for Topology.FirstPort if the network had to choose another one.
 	FirstPort int
 	// Fragments is how many IP fragments that do not belong to the payload the daemons of one host

@@ -108,7 +108,7 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 				TrialOverhead.Seconds() + float64(c.Pairs())*PairOverhead.Seconds()
 		}
 		for _, contest := range g.Contests {
-			round += contest.span(set).Seconds()
+			round += contest.span(set, known).Seconds()
 			for _, c := range contest.Cells {
 				inTurns[c] = true
 				round += TrialOverhead.Seconds() + float64(c.Pairs())*PairOverhead.Seconds()

@@ -55,6 +55,8 @@ type Network struct {
 	Apart bool
 	// Relays says that its traffic is relayed with the machine's own congestion control.
 	Relays bool
+	// Carried says that daemons carry its payload: see Turn.Drain.
+	Carried bool
 	// Has is what it has of that which conditions need, such as record.Services.
 	Has []string
 	// Startup is the extra time that building and removing the network take, beyond VisitOverhead: that of its

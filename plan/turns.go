@@ -578,8 +578,17 @@ func (c Contest) sides() (baselines, others []int) {
 }
 
 // span returns how long all turns of the contest take, including the Cold ones at the beginning.
-func (c Contest) span(set record.Settings) time.Duration {
-	w := c.Workload()
-	order := c.Order(Slices(w, set), rand.New(rand.NewPCG(1, 1)))
-	return time.Duration(len(order)+Cold*len(c.Cells)) * TurnOf(w).Length()
+func (c Contest) span(set record.Settings, known Known) (all time.Duration) {
+	turn, turns := TurnOf(c.Workload()), make([]int, len(c.Cells))
+	for _, i := range c.Order(Slices(c.Workload(), set), rand.New(rand.NewPCG(1, 1))) {
+		turns[i]++
+	}
+	for i, cell := range c.Cells {
+		length := turn.Length()
+		if known.kindOf(cell.Network).Carried {
+			length += turn.Drain
+		}
+		all += time.Duration(turns[i]+Cold) * length
+	}
+	return all
 }

@@ -64,6 +64,7 @@ type way struct {
 	daemons  []network.Daemon
 	nodes    []network.NodeDaemons
 	pathless bool
+	shared   []network.Hop                       // further hops of its paths
 	has      []string                            // see network.Info
 	inForce  record.InForce                      // of each network
 	fault    func() error                        // of a network; nil: it knows of no fault
@@ -140,9 +141,9 @@ func (f *way) path(platform.Endpoint, platform.Endpoint, network.Family) []netwo
 	if f.pathless {
 		return nil
 	}
-	return []network.Hop{{Name: "h1/br0", Kind: network.Device, Read: func(context.Context) (network.Count, error) {
+	return append([]network.Hop{{Name: "h1/br0", Kind: network.Device, Read: func(context.Context) (network.Count, error) {
 		return network.Count{Bytes: f.w.crossed.Load()}, nil
-	}}}
+	}}}, f.shared...)
 }
 
 // tool is a generator of traffic that sends nothing but reports that it did.

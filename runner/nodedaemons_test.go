@@ -16,6 +16,7 @@ import (
 // nodeAgent is the agent of a node on whose machine processes use shares of a CPU.
 type nodeAgent struct {
 	boot   string
+	sees   string    // its PID namespace
 	shares []float64 // by PID
 }
 
@@ -23,7 +24,7 @@ type nodeAgent struct {
 func (n *nodeAgent) Call(_ context.Context, method string, in, out any) error {
 	switch method {
 	case sampler.MethodOrigin:
-		*out.(*sampler.Origin) = sampler.Origin{Boot: n.boot}
+		*out.(*sampler.Origin) = sampler.Origin{Boot: n.boot, Processes: n.sees}
 	case sampler.MethodProcesses:
 		var all []time.Duration
 		for _, pid := range in.([]int) {
@@ -63,11 +64,12 @@ func TestCPUTimeOfNodeDaemons(t *testing.T) {
 		tr := withNodes(t,
 			network.NodeDaemons{Host: "h1", Agent: &nodeAgent{boot: "a", shares: []float64{0.5, 0.25, 0.125}}, Names: []string{"calico-node", "kubelet", "calico-node"}, PIDs: []int{0, 1, 2}},
 			network.NodeDaemons{Host: "h2", Agent: &nodeAgent{boot: "b", shares: []float64{0.75}}, Names: []string{"kubelet"}, PIDs: []int{0}},
-			network.NodeDaemons{Host: "h3", Agent: &nodeAgent{boot: "b", shares: []float64{0.75}}, Names: []string{"kubelet"}, PIDs: []int{0}}) // the same machine once more
+			network.NodeDaemons{Host: "h3", Agent: &nodeAgent{boot: "b", shares: []float64{0.75}}, Names: []string{"kubelet"}, PIDs: []int{0}},                       // the same machine once more
+			network.NodeDaemons{Host: "h4", Agent: &nodeAgent{boot: "b", sees: "a container", shares: []float64{0.125}}, Names: []string{"kubelet"}, PIDs: []int{0}}) // as a node of kind
 		if tr.Status != record.OK || tr.CPU == nil {
 			t.Fatalf("%s: %s", tr.Status, tr.Reason)
 		}
-		want := []record.DaemonCPU{{Name: "calico-node", Host: "h1", CPU: 0.625}, {Name: "kubelet", Host: "h1", CPU: 0.25}, {Name: "kubelet", CPU: 0.75}}
+		want := []record.DaemonCPU{{Name: "calico-node", Host: "h1", CPU: 0.625}, {Name: "kubelet", Host: "h1", CPU: 0.25}, {Name: "kubelet", CPU: 0.875}}
 		if !slices.EqualFunc(tr.CPU.NodeDaemons, want, func(got, want record.DaemonCPU) bool {
 			return got.Name == want.Name && got.Host == want.Host && math.Abs(got.CPU-want.CPU*tr.Window) < 1e-6
 		}) {

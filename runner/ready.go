@@ -73,7 +73,7 @@ func (s *session) now(ctx context.Context, links []link) (st moment, err error) 
 
 // crossed returns the number of packets counted by all devices of the network: those of its hosts,
 // which have one end of every container's veth pair, or, if the hosts are somebody else's, the
-// devices on the paths.
+// devices on the paths that nobody else uses.
 func (s *session) crossed(ctx context.Context, links []link) (sum uint64, err error) {
 	hosts := s.readable()
 	for name, path := range hosts {
@@ -90,7 +90,7 @@ func (s *session) crossed(ctx context.Context, links []link) (sum uint64, err er
 	seen := map[string]bool{}
 	for _, l := range links {
 		for _, h := range l.hops {
-			if len(hosts) > 0 || h.Kind != network.Device || seen[h.Name] {
+			if len(hosts) > 0 || h.Kind != network.Device || h.Common || h.May || seen[h.Name] {
 				continue
 			}
 			seen[h.Name] = true

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -159,6 +160,29 @@ func TestSilentNetworkIsNotDoubted(t *testing.T) {
 	if tr.Settle == nil || !tr.Settle.Silent {
 		t.Errorf("%+v", tr.Settle)
 	}
+}
+
+// TestOthersPacketsAreNoSign checks that devices of somebody else's machines, which others use, too, do not tell whether a network is
+// silent: one that is never silent, and one that cannot be read since the payload need not cross it.
+func TestOthersPacketsAreNoSign(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &way{name: "ssh:native"}
+		f.shared = []network.Hop{
+			{Name: "h1/eth0", Kind: network.Device, Common: true, Read: func(context.Context) (network.Count, error) {
+				return network.Count{Bytes: f.w.crossed.Load(), Packets: 10 * uint64(time.Now().UnixMilli())}, nil
+			}},
+			{Name: "h1/tun0", Kind: network.Device, May: true, Read: func(context.Context) (network.Count, error) {
+				return network.Count{}, errGone
+			}},
+		}
+		b := newBench(f)
+		b.Settings.MaxRounds = 1
+		end, err := b.run(t, t.Context())
+		ends(t, end, err, record.EndMaxRounds, 1)
+		if tr := b.trials[0]; tr.Status != record.OK || said(tr, "not-silent") != "" || tr.Settle == nil || !tr.Settle.Silent {
+			t.Errorf("%s: %s: %+v, %v", tr.Status, tr.Reason, tr.Settle, tr.Warnings)
+		}
+	})
 }
 
 // TestForeignPacketsInMidTrial: in a network without silent containers, the trial's endpoints receive

@@ -263,7 +263,7 @@ func (r *Runner) play(ctx context.Context, players []*player, order []int, turn 
 
 // drain returns how much longer than others the network rests after its turns.
 func (p *player) drain(turn plan.Turn) time.Duration {
-	if len(p.s.network.Daemons) == 0 {
+	if !p.s.r.Networks[p.t.Cell.Network].Driver.Carried {
 		return 0
 	}
 	return turn.Drain

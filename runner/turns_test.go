@@ -191,6 +191,21 @@ func TestProxiesLearnTheCongestionControl(t *testing.T) {
 	}
 }
 
+// TestRelayedNetworksTakeNoTurns checks that no network takes turns with one of which it is known only when it stands that its
+// traffic is relayed with the machine's own congestion control.
+func TestRelayedNetworksTakeNoTurns(t *testing.T) {
+	relayed := kernel.Bridge().Then(func(_ context.Context, _ network.Topology, n *network.Network) error {
+		n.Relays = true
+		return nil
+	})
+	for _, tr := range inTurns(t, lab.New(), engine.New(), relayed, record.TCPRR) {
+		said := slices.ContainsFunc(tr.Warnings, func(w record.Warning) bool { return strings.Contains(w.Text, "no turns were taken") })
+		if tr.Status != record.OK || len(tr.Slices) > 0 || !said {
+			t.Errorf("%s: %s, %s: %d slices; %v", tr.Cell.Network, tr.Status, tr.Reason, len(tr.Slices), tr.Warnings)
+		}
+	}
+}
+
 // midTurn returns the engine with a fault in the middle of turns.
 func midTurn(disturb func()) workload.Tool {
 	var once sync.Once

@@ -165,6 +165,9 @@ func (r *Runner) contests(g plan.Group, round int) []plan.Contest {
 	return slices.Concat(all...)
 }
 
+// errRelayed is why networks take no turns if it is known only when they stand that one of them cannot: see plan.Able.
+var errRelayed = errors.New("no turns were taken, since a process on the path of one of the networks uses the machine's own congestion control")
+
 // contest measures the cells of a contest, or a single cell, in networks that stand. A cell of a
 // network that has broken gets a trial that says why.
 func (r *Runner) contest(ctx context.Context, of plan.Contest, stand map[record.Cell]*session, round int) (done []record.Trial) {
@@ -188,10 +191,13 @@ func (r *Runner) contest(ctx context.Context, of plan.Contest, stand map[record.
 		r.Watch.Begin(able.Cells)
 	}
 	var trials []record.Trial
-	if len(of.Cells) > 1 {
-		trials = r.turns(ctx, able, in, round)
-	} else {
+	switch {
+	case len(of.Cells) == 1:
 		trials = []record.Trial{in[0].trial(ctx, able.Cells[0], began.Add(-in[0].untold()))}
+	case slices.ContainsFunc(in, func(s *session) bool { return s.network.Relays }):
+		trials = r.insteadOfTurns(ctx, able, in, round, errRelayed)
+	default:
+		trials = r.turns(ctx, able, in, round)
 	}
 	for i := range trials {
 		t, s := &trials[i], in[i]

@@ -33,6 +33,7 @@ type watcher struct {
 type served struct {
 	network.NodeDaemons
 	boot string // of the machine
+	sees string // which processes the agent sees; see sampler.Origin
 	host string // in records
 }
 
@@ -74,18 +75,23 @@ func newWatcher(at *machines, s *session, links []link) *watcher {
 	return w
 }
 
-// attend adds the daemons of nodes. Those of a machine that is several nodes are read once, and its hosts are not told apart.
+// attend adds the daemons of nodes. Those of a machine that is several nodes are read once, unless each of its nodes has processes
+// of its own, and its hosts are not told apart.
 func (w *watcher) attend(ctx context.Context, all []network.NodeDaemons) error {
 	for _, d := range all {
 		var o sampler.Origin
 		if err := d.Agent.Call(ctx, sampler.MethodOrigin, nil, &o); err != nil {
 			return fmt.Errorf("the agent of the node %s: %w", d.Host, err)
 		}
-		if i := slices.IndexFunc(w.served, func(s served) bool { return s.boot == o.Boot }); i >= 0 {
-			w.served[i].host = ""
-			continue
+		host, again := d.Host, false
+		for i := range w.served {
+			if s := &w.served[i]; s.boot == o.Boot {
+				s.host, host, again = "", "", again || s.sees == o.Processes
+			}
 		}
-		w.served = append(w.served, served{d, o.Boot, d.Host})
+		if !again {
+			w.served = append(w.served, served{d, o.Boot, o.Processes, host})
+		}
 	}
 	for i := range w.served { // as hosts are called where they are several machines
 		s := &w.served[i]

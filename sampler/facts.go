@@ -105,8 +105,10 @@ func osName(path string) string {
 type Origin struct {
 	// Boot is the kernel's random id of this boot: agents with the same id are on the same
 	// machine, whatever name their containers have for it.
-	Boot    string
-	Machine record.Machine
+	Boot string
+	// Processes identifies the PID namespace that it is in: agents of one machine with the same id see the same processes.
+	Processes string
+	Machine   record.Machine
 }
 
 // FindOrigin returns the origin of this process. It reads below proc and sys.
@@ -114,6 +116,7 @@ func FindOrigin(proc, sys string) (o Origin, err error) {
 	if o.Boot, err = read(filepath.Join(proc, "sys/kernel/random/boot_id")); err != nil {
 		return o, err
 	}
+	o.Processes, _ = os.Readlink(filepath.Join(proc, "self/ns/pid")) // "" where it is not shown
 	o.Machine, err = Machine(proc, sys)
 	o.Machine.Root = netns.IsRoot()
 	return o, err

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,5 +53,13 @@ func TestCPUTimes(t *testing.T) {
 	const none = 1 << 22 // no PID is that large
 	if all, err := sampler.CPUTimes([]int{own, none}); err == nil {
 		t.Errorf("a process that does not exist has used %v", all)
+	}
+}
+
+// TestOriginTellsProcessesApart checks that agents on one machine that see different processes say so.
+func TestOriginTellsProcessesApart(t *testing.T) {
+	o, err := sampler.FindOrigin("/proc", "/sys")
+	if err != nil || !strings.HasPrefix(o.Processes, "pid:[") {
+		t.Errorf("%q, %v", o.Processes, err)
 	}
 }

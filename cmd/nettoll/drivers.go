@@ -160,7 +160,7 @@ func (v platformNetworks) name(d network.Driver) string { return v.prefix + d.Na
 func (v platformNetworks) planned(d network.Driver) plan.Network {
 	return plan.Network{
 		Name: d.Name, Hosts: d.Hosts, Families: d.Families, Platforms: []string{v.plan.Name},
-		Like: d.Like, Endpoints: d.Endpoints, Overflow: d.Overflow, Single: d.Single, Apart: d.Apart, Relays: d.Relays, Has: d.Has, Startup: d.Startup,
+		Like: d.Like, Endpoints: d.Endpoints, Overflow: d.Overflow, Single: d.Single, Apart: d.Apart, Relays: d.Relays, Carried: d.Carried, Has: d.Has, Startup: d.Startup,
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"regexp"
@@ -73,6 +74,19 @@ func TestEveryPlannedNetworkCanBeBuilt(t *testing.T) {
 	}
 	if slices.Contains(networkNames(), "all") || !slices.Contains(wholeNames(), "all") {
 		t.Errorf("all is no single network: %v", wholeNames())
+	}
+}
+
+// TestDaemonsCarryOnAllPlatforms checks that the payload of a network is carried by daemons if that of the lab's network is which
+// it is built like.
+func TestDaemonsCarryOnAllPlatforms(t *testing.T) {
+	all := platforms()
+	for _, v := range all[1:] {
+		for _, d := range v.drivers {
+			if model, ok := all[0].find(cmp.Or(d.Like, d.Name)); ok && model.Carried != d.Carried {
+				t.Errorf("%s: carried by daemons: %v; in the lab: %v", v.name(d), d.Carried, model.Carried)
+			}
+		}
 	}
 }
 

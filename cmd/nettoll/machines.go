@@ -8,11 +8,13 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"nettoll/docker/rootfs"
 	"nettoll/internal/bootstrap"
+	"nettoll/internal/emulated"
 	"nettoll/plan"
 	"nettoll/platform"
 	"nettoll/platform/docker"
@@ -283,12 +285,16 @@ func (a *app) reach(ctx context.Context, f *runFlags, cells []record.Cell) error
 	return nil
 }
 
+// surveyTime is how long an engine may take to start a container, which may have to be sent to it first.
+const surveyTime = 2 * time.Minute
+
 // survey finds the network between the user's engines, before anything is measured, and says what will be sent where.
 func (a *app) survey(ctx context.Context, f *runFlags, e engines, cells []record.Cell) error {
 	across := ofEngines(f.across(cells))
 	if len(across) == 0 {
 		return nil
 	}
+	limit := emulated.Patience(time.Duration(len(f.at)) * surveyTime)
 	for _, on := range []*docker.Docker{e.docker, e.swarm} {
 		prefix := on.Info().Name + ":"
 		of := slices.DeleteFunc(slices.Clone(across), func(c record.Cell) bool { return !strings.HasPrefix(c.Network, prefix) })
@@ -297,12 +303,16 @@ func (a *app) survey(ctx context.Context, f *runFlags, e engines, cells []record
 		}
 		// A swarm knows the way of its overlays, whether or not nettoll does.
 		knows := on == e.swarm && slices.ContainsFunc(of, func(c record.Cell) bool { return c.Network != prefix+"native" && c.Network != prefix+"host" })
-		ways, err := on.Ways(ctx)
+		within, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the network between %s was not found within %v", strings.Join(f.at, " and "), limit))
+		defer cancel()
+		ways, err := on.Ways(within)
 		switch {
 		case err == nil:
 			a.announce(f, of, ways...)
 		case ctx.Err() != nil:
 			return ctx.Err()
+		case within.Err() != nil:
+			return context.Cause(within)
 		case knows && errors.Is(err, platform.ErrUnsupported):
 			a.announce(f, of, strings.Join(f.at, " and "))
 			fmt.Fprintf(a.stderr, "note: only overlays can be measured there: %v\n", withRemedy(err))

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"time"
 
+	cerrdefs "github.com/containerd/errdefs"
+
 	"nettoll/agent"
 	"nettoll/internal/remote"
 	"nettoll/internal/uplink"
@@ -53,6 +55,12 @@ func (h *Host) asked(ctx context.Context) (uplink.Asked, error) {
 // machine, and so does a node of a swarm.
 func (h *Host) Machine(ctx context.Context, name string, given netip.Addr) (uplink.Machine, error) {
 	of, err := h.asked(ctx)
+	if cerrdefs.IsInvalidArgument(err) || cerrdefs.IsPermissionDenied(err) { // of an engine that remaps users, or has a policy
+		err = &platform.Unsupported{
+			Feature: "the network of " + name, Option: "containers that have it (docker run --network host)", Err: err,
+			Remedy: "--private-engine starts engines on hosts of the lab",
+		}
+	}
 	if err != nil {
 		return uplink.Machine{}, err
 	}

@@ -232,6 +232,18 @@ type Host struct {
 	Nodes []*Node // containers on it
 }
 
+// Unaddressed refuses an IP version of which machines of the user's have no addresses by which they reach each other: see
+// Network.Refuse.
+func Unaddressed(_, _ *Node, f network.Family, at netip.Addr) error {
+	if at.IsValid() {
+		return nil
+	}
+	return &platform.Unsupported{
+		Feature: fmt.Sprintf("IPv%d between the machines", f), Option: "addresses by which they reach each other",
+		Remedy: "give them such addresses, or name them with --address",
+	}
+}
+
 // OnUnderlay returns the host's address on the underlay.
 func (h *Host) OnUnderlay(six bool) netip.Addr {
 	if six {

@@ -60,8 +60,12 @@ func Join(ctx context.Context, all []Machine) ([]platform.Uplink, error) {
 			if !ok {
 				continue
 			}
-			if was := address(links[0], six); i > 0 && was != p.a.At {
-				return nil, fmt.Errorf("%s reaches %s from %s, and others from %s; name its address with --address %s=", first.Name, m.Name, p.a.At.Addr(), was.Addr(), first.Name)
+			was := address(links[0], six)
+			if !was.IsValid() && links[0].Device != p.a.Device { // others have no address of this IP version
+				was = address(links[0], !six)
+			}
+			if i > 0 && was.IsValid() && was != p.a.At {
+				return nil, fmt.Errorf("%s reaches %s from %s, and others from %s; name its address with --address %s=ADDRESS", first.Name, m.Name, p.a.At.Addr(), was.Addr(), first.Name)
 			}
 			lies(&links[0], p.a)
 			lies(&links[i+1], p.b)
@@ -71,16 +75,24 @@ func Join(ctx context.Context, all []Machine) ([]platform.Uplink, error) {
 			return nil, fmt.Errorf("%s and %s have the same addresses: they are one machine, or have nothing that is not the other's, too", first.Name, m.Name)
 		}
 		if at == (pair{}) {
-			return nil, fmt.Errorf("no addresses are known by which %s and %s reach each other; name them with --address %s=ADDRESS,%s=ADDRESS", first.Name, m.Name, first.Name, m.Name)
+			return nil, fmt.Errorf("no addresses are known by which %s and %s reach each other; name them with --address %s=ADDRESS,%s=ADDRESS (%s; %s)",
+				first.Name, m.Name, first.Name, m.Name, first.knows(own(has[0], has[i+1])), m.knows(own(has[i+1], has[0])))
 		}
 	}
 	return links, nil
 }
 
-// versions returns, for each IP version, whether it is IPv6: first that of which an address is given, since the other has
-// to cross the same devices.
+// versions returns, for each IP version, whether it is IPv6: first that of which an address is given, or else reached, since the
+// other has to cross the same devices.
 func versions(a, b Machine) []bool {
-	if a.Given.Is6() || b.Given.Is6() {
+	known := []netip.Addr{a.Given, b.Given}
+	if !a.Given.IsValid() && !b.Given.IsValid() {
+		known = slices.Concat(a.Reached, b.Reached)
+	}
+	has := func(six bool) bool {
+		return slices.ContainsFunc(known, func(at netip.Addr) bool { return Usable(at) && at.Is6() == six })
+	}
+	if has(true) && !has(false) {
 		return []bool{true, false}
 	}
 	return []bool{false, true}
@@ -213,14 +225,23 @@ func candidates(all, others []nl.Address, six bool) (left []nl.Address) {
 	return left
 }
 
+// own returns the candidates of both IP versions.
+func own(all, others []nl.Address) []nl.Address {
+	return slices.Concat(candidates(all, others, false), candidates(all, others, true))
+}
+
+// knows says which of its own addresses can be given for a machine.
+func (m Machine) knows(own []nl.Address) string {
+	all := []string{"none of its own"}
+	for i, a := range own {
+		all = append(all[:i], fmt.Sprintf("%s on %s", a.At.Addr(), a.Device))
+	}
+	return m.Name + " has " + strings.Join(all, ", ")
+}
+
 // same reports whether two machines have the same addresses.
 func same(a, b []nl.Address) bool {
-	for _, six := range []bool{false, true} {
-		if len(candidates(a, b, six)) > 0 || len(candidates(b, a, six)) > 0 {
-			return false
-		}
-	}
-	return len(a) > 0
+	return len(a) > 0 && len(own(a, b)) == 0 && len(own(b, a)) == 0
 }
 
 // neighbours reports whether each of two addresses is on the other's network.
@@ -233,7 +254,7 @@ func given(m Machine, has []nl.Address, six bool) (nl.Address, error) {
 	}
 	i := slices.IndexFunc(has, func(one nl.Address) bool { return one.At.Addr() == m.Given })
 	if i < 0 {
-		return nl.Address{}, fmt.Errorf("--address %s=%s: that is no address of %s alone", m.Name, m.Given, m.Name)
+		return nl.Address{}, fmt.Errorf("--address %s=%s: that is no address of %s alone; of this IP version, %s", m.Name, m.Given, m.Name, m.knows(has))
 	}
 	return has[i], nil
 }
@@ -251,12 +272,4 @@ func Ways(names []string, links []platform.Uplink) (all []string) {
 		all = append(all, end(0)+" and "+end(i))
 	}
 	return all
-}
-
-// Unaddressed returns the error of an IP version of which the machines have no addresses by which they reach each other.
-func Unaddressed(version int) error {
-	return &platform.Unsupported{
-		Feature: fmt.Sprintf("IPv%d between the machines", version), Option: "addresses by which they reach each other",
-		Remedy: "give them such addresses, or name them with --address",
-	}
 }

@@ -74,6 +74,13 @@ func TestJoin(t *testing.T) {
 			[]Machine{unreached("eth0 10.0.0.1/24", "eth1 10.1.0.1/24"), reachedAt("10.1.0.2", "eth0 10.0.0.2/24", "eth1 10.1.0.2/24")},
 			[]string{"eth1 10.1.0.1/24", "eth1 10.1.0.2/24"},
 		},
+		"two networks, and one is reached over IPv6": {
+			[]Machine{
+				unreached("eth0 10.0.0.1/24", "eth1 10.1.0.1/24", "eth1 fd00::1/64"),
+				reachedAt("fd00::2", "eth0 10.0.0.2/24", "eth1 10.1.0.2/24", "eth1 fd00::2/64"),
+			},
+			[]string{"eth1 10.1.0.1/24 fd00::1/64", "eth1 10.1.0.2/24 fd00::2/64"},
+		},
 		"two networks, and one is given": {
 			[]Machine{unreached("eth0 10.0.0.1/24", "eth1 10.1.0.1/24"), givenAt("10.1.0.2", "eth0 10.0.0.2/24", "eth1 10.1.0.2/24")},
 			[]string{"eth1 10.1.0.1/24", "eth1 10.1.0.2/24"},
@@ -91,8 +98,8 @@ func TestJoin(t *testing.T) {
 		},
 		"routed": {[]Machine{reachedAt("10.0.0.1", "eth0 10.0.0.1/24"), unreached("eth0 10.1.0.2/24")}, []string{"eth0 10.0.0.1/24", "eth0 10.1.0.2/24"}},
 		"routed, and nothing is known": {
-			[]Machine{unreached("eth0 10.0.0.1/24"), unreached("eth0 10.1.0.2/24")},
-			[]string{"no addresses are known by which a and b reach each other; name them with --address a=ADDRESS,b=ADDRESS"},
+			[]Machine{unreached(docker0, "eth0 10.0.0.1/24", "eth0 fd00::1/64"), unreached(docker0, "eth0 10.1.0.2/24")},
+			[]string{"no addresses are known by which a and b reach each other; name them with --address a=ADDRESS,b=ADDRESS (a has 10.0.0.1 on eth0, fd00::1 on eth0; b has 10.1.0.2 on eth0)"},
 		},
 		"one machine": {
 			[]Machine{unreached(docker0, "eth0 10.0.0.1/24"), unreached(docker0, "eth0 10.0.0.1/24")},
@@ -100,11 +107,11 @@ func TestJoin(t *testing.T) {
 		},
 		"one has an address of its own, and the other has not": {
 			[]Machine{unreached(docker0, "eth0 10.0.0.1/24"), unreached(docker0)},
-			[]string{"no addresses are known by which a and b reach each other; name them with --address a=ADDRESS,b=ADDRESS"},
+			[]string{"no addresses are known by which a and b reach each other; name them with --address a=ADDRESS,b=ADDRESS (a has 10.0.0.1 on eth0; b has none of its own)"},
 		},
 		"the same address is given": {
 			[]Machine{unreached(docker0, "eth0 10.0.0.1/24"), givenAt("172.17.0.1", docker0, "eth0 10.0.0.2/24")},
-			[]string{"--address b=172.17.0.1: that is no address of b alone"},
+			[]string{"--address b=172.17.0.1: that is no address of b alone; of this IP version, b has 10.0.0.2 on eth0"},
 		},
 		"three": {
 			[]Machine{unreached("eth0 10.0.0.1/24"), unreached("eth0 10.0.0.2/24"), unreached("eth0 10.0.0.3/24")},
@@ -112,7 +119,15 @@ func TestJoin(t *testing.T) {
 		},
 		"three on two networks": {
 			[]Machine{unreached("eth0 10.0.0.1/24", "eth1 10.1.0.1/24"), unreached("eth0 10.0.0.2/24"), unreached("eth1 10.1.0.3/24")},
-			[]string{"a reaches c from 10.1.0.1, and others from 10.0.0.1; name its address with --address a="},
+			[]string{"a reaches c from 10.1.0.1, and others from 10.0.0.1; name its address with --address a=ADDRESS"},
+		},
+		"three, of which the second has no IPv6": {
+			[]Machine{unreached("eth0 10.0.0.1/24", "eth0 fd00::1/64"), unreached("eth0 10.0.0.2/24"), unreached("eth0 10.0.0.3/24", "eth0 fd00::3/64")},
+			[]string{"eth0 10.0.0.1/24 fd00::1/64", "eth0 10.0.0.2/24", "eth0 10.0.0.3/24 fd00::3/64"},
+		},
+		"three, of which the third has other networks with either": {
+			[]Machine{unreached("eth0 10.0.0.1/24", "eth1 fd00::1/64"), unreached("eth0 10.0.0.2/24"), unreached("eth1 fd00::3/64")},
+			[]string{"a reaches c from fd00::1, and others from 10.0.0.1; name its address with --address a=ADDRESS"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -177,8 +177,8 @@ func TestBorrowedEngineWithoutRules(t *testing.T) {
 			t.Errorf("on the machine there is: %s", l)
 		}
 	}
-	if len(n.Daemons) == 0 {
-		t.Error("no docker-proxy is said to carry the payload")
+	if len(n.Daemons) == 0 || !n.Relays {
+		t.Errorf("no docker-proxy is said to carry the payload, or to make connections of its own: %v, %v", n.Daemons, n.Relays)
 	}
 	if notes := n.Remarks(); !slices.ContainsFunc(notes, func(s string) bool { return strings.Contains(s, "not proved") }) {
 		t.Errorf("the remarks %q do not say what is not proved", notes)

@@ -7,7 +7,6 @@ import (
 
 	"nettoll/docker/engine"
 	"nettoll/internal/plumb"
-	"nettoll/internal/uplink"
 	"nettoll/network"
 	"nettoll/platform"
 )
@@ -34,13 +33,7 @@ func (n *build) onMachines(ctx context.Context) error {
 		if n.apart != nil {
 			return n.apart
 		}
-		n.Hops = plumb.Common(plumb.HostHops)
-		n.Refuse = func(_, _ *plumb.Node, f network.Family, at netip.Addr) error {
-			if at.IsValid() {
-				return nil
-			}
-			return uplink.Unaddressed(int(f))
-		}
+		n.Hops, n.Refuse = plumb.Common(plumb.HostHops), plumb.Unaddressed
 	}
 	return n.watched(ctx)
 }

@@ -63,7 +63,7 @@ func All() []network.Driver {
 			About: "a published port of the host, translated (DNAT) to a container on the default bridge; the client is a process of a host",
 		}},
 		{connect: published, settings: engine.Settings{NoIPTables: true}, Info: network.Info{
-			Name: "published-proxy", Hosts: []int{1, 2}, Relays: true,
+			Name: "published-proxy", Hosts: []int{1, 2}, Relays: true, Carried: true,
 			About: "a published port of the host that docker-proxy alone serves (dockerd --iptables=false)",
 		}},
 		{connect: segment("macvlan", ""), needs: []plumb.Need{plumb.Macvlan}, Info: network.Info{

@@ -3,6 +3,7 @@ package docker_test
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -53,6 +54,18 @@ func TestBetweenMachines(t *testing.T) {
 	ways, err := p.Ways(t.Context())
 	if want := []string{strings.Join(ends, " and ")}; err != nil || !slices.Equal(ways, want) {
 		t.Errorf("ways %q, %v; want %q", ways, err, want)
+	}
+	again, err := asSwarm(t, o).Ways(t.Context()) // on the same engines, with the same names of containers
+	if err != nil || !slices.Equal(again, ways) {
+		t.Errorf("ways of another platform on the engines: %q, %v; want %q", again, err, ways)
+	}
+	wrong := o
+	wrong.At = map[string]netip.Addr{"a": netip.MustParseAddr("192.0.2.1")}
+	lost := asSwarm(t, wrong)
+	_, first := lost.Ways(t.Context())
+	missing(t, first, "192.0.2.1", "--address")
+	if _, err := lost.Ways(t.Context()); err != first {
+		t.Errorf("the network between the machines is looked for again: %v", err)
 	}
 	for _, name := range []string{"published", "macvlan"} {
 		_, err := byName(t, name).Connect(t.Context(), one, p)

@@ -60,6 +60,7 @@ func (n *build) standing() *network.Network {
 	all.Distant = slices.ContainsFunc(n.engines, func(h *engine.Host) bool { return !h.Here() })
 	all.Page.Concealed = n.concealed
 	all.FirstPort, all.Found = n.Topo.FirstPort, n.found
+	all.Relays = len(all.Daemons) > 0 // docker-proxy
 	return all
 }
 

@@ -9,6 +9,7 @@ import (
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/network"
+	"nettoll/record"
 )
 
 // tunnel is an overlay network: on each of its hosts a bridge and a VXLAN device, in a namespace
@@ -105,12 +106,12 @@ func (n *build) uplinks(from, to *plumb.Host) []network.Hop {
 // onCard says which devices of the user's machines counted the payload of a tunnel.
 func (n *build) onCard(crossed []network.Hop) (remark, wrong string) {
 	var by, not []string
-	for _, h := range n.Hosts {
-		card := h.UplinkHop().Name
+	for _, node := range n.talking() { // the payload crosses no other host
+		card := node.Host.UplinkHop().Name
 		if slices.ContainsFunc(crossed, func(hop network.Hop) bool { return hop.Name == card }) {
-			by = append(by, card)
+			by = record.AddNew(by, card)
 		} else {
-			not = append(not, card)
+			not = record.AddNew(not, card)
 		}
 	}
 	if not == nil {

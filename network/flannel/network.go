@@ -32,7 +32,7 @@ func All(paths program.Paths) (drivers []network.Driver) {
 
 func variants(paths program.Paths) []variant {
 	all := []variant{
-		{backend: udp, Info: network.Info{Name: "flannel-udp",
+		{backend: udp, Info: network.Info{Name: "flannel-udp", Carried: true,
 			About: "flannel's udp backend: packets go through a TUN device to flanneld, which carries them in UDP; its first and slowest way"}},
 		{backend: vxlan, Info: network.Info{Name: "flannel-vxlan",
 			About: "flannel's vxlan backend: a VXLAN device whose neighbours flanneld keeps; MTU 50 below the underlay's"}},
@@ -40,7 +40,7 @@ func variants(paths program.Paths) []variant {
 			About: "flannel's host-gw backend: plain routes to the subnets of the other hosts; no encapsulation"}},
 		{backend: wireguard, Info: network.Info{Name: "flannel-wireguard",
 			About: "flannel's wireguard backend: packets are encrypted by the kernel's WireGuard devices; MTU 80 below the underlay's"}},
-		{backend: wireguardGo, Info: network.Info{Name: "flannel-wireguard-go",
+		{backend: wireguardGo, Info: network.Info{Name: "flannel-wireguard-go", Carried: true,
 			About: "flannel's extension backend with WireGuard in user space: wireguard-go encrypts the packets of a TUN device"}},
 		{backend: awsVPC, Info: network.Info{Name: "flannel-aws-vpc",
 			About: "flannel's aws-vpc backend: routes in the cloud's table, no encapsulation; on the hosts the datapath of flannel-host-gw"}},

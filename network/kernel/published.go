@@ -22,7 +22,7 @@ func Published() network.Driver {
 // PublishedProxy returns the driver of the same by a user-space proxy such as docker-proxy.
 func PublishedProxy() network.Driver {
 	return forwarded(true, network.Info{
-		Name:  "published-proxy",
+		Name: "published-proxy", Carried: true,
 		About: "a port of the host, forwarded by a user-space proxy to a container behind a bridge; the client is a process of a host",
 	})
 }

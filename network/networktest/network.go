@@ -88,6 +88,9 @@ func endpoints(t *testing.T, s *subject, n *network.Network, topo network.Topolo
 		t.Fatalf("%d clients, want %d", got, topo.Clients)
 	}
 	whereabouts(t, n)
+	if len(n.Daemons) > 0 && !s.Carried {
+		t.Errorf("%d daemons carry the payload, and its Info does not say so", len(n.Daemons))
+	}
 	for i, c := range n.Clients {
 		to := n.Servers[topo.Pair(i)]
 		for _, f := range s.families() {

@@ -129,7 +129,7 @@ func variants(paths program.Paths) []variant {
 	}
 	for i := range all {
 		v := &all[i]
-		v.paths, v.Hosts, v.Startup, v.Endpoints = paths, []int{1}, 500*time.Millisecond, mostPorts
+		v.paths, v.Hosts, v.Startup, v.Endpoints, v.Carried = paths, []int{1}, 500*time.Millisecond, mostPorts, v.datapath == userspace
 		if v.tunnel != nil {
 			v.Hosts = []int{2}
 		}

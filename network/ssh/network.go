@@ -5,11 +5,9 @@ package ssh
 import (
 	"context"
 	"fmt"
-	"net/netip"
 
 	"nettoll/internal/plumb"
 	"nettoll/internal/remote"
-	"nettoll/internal/uplink"
 	"nettoll/network"
 	"nettoll/platform"
 )
@@ -105,14 +103,8 @@ func devicesIn(space remote.Container) plumb.Devices {
 // other at the addresses of their uplinks.
 func (n *build) onMachines() {
 	n.OnHosts()
-	if len(n.Hosts) == 1 {
-		return
-	}
-	n.Refuse = func(_, to *plumb.Node, f network.Family, at netip.Addr) error {
-		if at.IsValid() {
-			return nil
-		}
-		return uplink.Unaddressed(int(f))
+	if len(n.Hosts) > 1 {
+		n.Refuse = plumb.Unaddressed
 	}
 }
 

@@ -32,7 +32,7 @@ var overlays = []overlay{
 	{name: "gre", lets: "IP protocol 47", about: "containers of two machines reached by ssh, with GRE devices between the machines; MTU 24 below the machines'"},
 	{name: "geneve", numbered: true, lets: "UDP port 6081", about: "containers of two machines reached by ssh, with Geneve devices between the machines; MTU 50 below the machines'"},
 	{name: "ovs-vxlan", lets: "frames from and to further MAC addresses", daemons: true, about: "containers of two machines reached by ssh, on Open vSwitch in the kernel's datapath on each, joined by VXLAN tunnels; what stands for each machine has a macvlan device of its network card; MTU 50 below the machines'"},
-	{name: "ovs-userspace-vxlan", lets: "frames from and to further MAC addresses", daemons: true, about: "containers of two machines reached by ssh, on Open vSwitch in the user-space datapath on each, joined by VXLAN tunnels; what stands for each machine has a macvlan device of its network card, which is a port; MTU 50 below the machines'"},
+	{name: "ovs-userspace-vxlan", lets: "frames from and to further MAC addresses", daemons: true, carried: true, about: "containers of two machines reached by ssh, on Open vSwitch in the user-space datapath on each, joined by VXLAN tunnels; what stands for each machine has a macvlan device of its network card, which is a port; MTU 50 below the machines'"},
 }
 
 type overlay struct {
@@ -43,11 +43,12 @@ type overlay struct {
 	numbered    bool   // several can stand at once on two machines
 	published   bool   // it publishes ports of the servers, and clients are not in containers
 	daemons     bool   // its parts have daemons; see plumb.MethodFault
+	carried     bool   // these carry the payload
 }
 
 func (o overlay) driver() network.Driver {
 	info := network.Info{
-		Name: o.name, Hosts: []int{2}, Between: true, Single: !o.numbered, Families: o.families, Endpoints: maxContainers, About: o.about,
+		Name: o.name, Hosts: []int{2}, Between: true, Single: !o.numbered, Carried: o.carried, Families: o.families, Endpoints: maxContainers, About: o.about,
 		Around: platform.Surroundings{Outlive: true},
 	}
 	if o.daemons {
@@ -201,7 +202,7 @@ func (o overlay) build(ctx context.Context, n *build) error {
 		}
 		far := near(to, from)
 		slices.Reverse(far)
-		return slices.Concat(near(from, to), plumb.UplinkHops(from.Host, to.Host), far)
+		return slices.Concat(near(from, to), plumb.Common(plumb.HostHops)(from, to, f), far)
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ type variant struct {
 // flannel's udp backend.
 func NewTUN() network.Driver {
 	return variant{Info: network.Info{
-		Name: "udp-overlay-tun", Hosts: []int{2}, Endpoints: plumb.MaxPorts, Overflow: true,
+		Name: "udp-overlay-tun", Carried: true, Hosts: []int{2}, Endpoints: plumb.MaxPorts, Overflow: true,
 		About: "a bridge on each host and a route to the other hosts' containers through a TUN device: a process of nettoll's own reads " +
 			"packets from it and carries them in UDP, one packet a datagram; MTU 28 below the underlay's",
 	}}.driver(nil, plumb.TUN)
@@ -36,7 +36,7 @@ func NewTUN() network.Driver {
 // packet socket, as Weave Net's sleeve does with pcap.
 func NewPacket() network.Driver {
 	return variant{frames: true, Info: network.Info{
-		Name: "udp-overlay-packet", Hosts: []int{2}, Endpoints: plumb.MaxPorts - 1, Overflow: true, // one port of the bridge is the overlay's
+		Name: "udp-overlay-packet", Carried: true, Hosts: []int{2}, Endpoints: plumb.MaxPorts - 1, Overflow: true, // one port of the bridge is the overlay's
 		About: "a bridge on each host, one segment over all hosts: a process of nettoll's own takes frames off a port of the bridge " +
 			"(AF_PACKET), learns where addresses are, and carries them in UDP, one frame a datagram; checksums and segmentation " +
 			"offload of the containers are off, since no device completes what the process takes; MTU 42 below the underlay's",

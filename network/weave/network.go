@@ -53,7 +53,7 @@ func variants(paths program.Paths) []variant {
 		v.paths, v.patience, v.turn = paths, patience, turn
 		v.Hosts, v.Families = []int{2}, []int{4}         // Weave gives containers IPv4 addresses only
 		v.Endpoints, v.Overflow = plumb.MaxPorts-1, true // one port of its bridge is weaver's
-		v.Startup = 2 * time.Second                      // the weavers have to find each other and to agree on how to carry payload
+		v.Carried, v.Startup = true, 2*time.Second       // the weavers have to find each other and to agree on how to carry payload
 	}
 	return all
 }

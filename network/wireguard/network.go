@@ -33,7 +33,7 @@ func New() network.Driver {
 // NewUserspace returns the driver of WireGuard by the program wireguard-go.
 func NewUserspace(paths program.Paths) network.Driver {
 	return variant{userspace: true, paths: paths, Info: network.Info{
-		Name:  programName,
+		Name: programName, Carried: true,
 		About: "a bridge on each host, and WireGuard between the hosts by the program wireguard-go, over a TUN device; MTU 80 below the underlay's",
 	}}.driver(plumb.TUN)
 }

@@ -48,6 +48,7 @@ type Docker struct {
 	mu       sync.Mutex
 	borrowed []*engine.Host
 	links    []platform.Uplink // of the user's machines, once they are found
+	apart    error             // why they have none, once that is known
 	places   []*place          // networks on the user's engines
 	private  []*set            // the one taken last is the last
 	starting int               // sets that are being started
@@ -236,6 +237,6 @@ func (d *Docker) Close(ctx context.Context) error {
 	if d.o.Lab != nil && d.o.Run != "" { // remains of other runs too are left to nettoll clean
 		_, _ = cgroup.Sweep(d.o.Run)
 	}
-	d.borrowed, d.links, d.places, d.private = nil, nil, nil, nil
+	d.borrowed, d.links, d.apart, d.places, d.private = nil, nil, nil, nil, nil
 	return errors.Join(errs...)
 }

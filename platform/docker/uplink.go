@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"errors"
 
 	"nettoll/docker/engine"
 	"nettoll/internal/uplink"
@@ -28,7 +29,8 @@ func (d *Docker) join(ctx context.Context, hosts []*engine.Host) error {
 	return nil
 }
 
-// uplinks finds the devices and addresses by which the user's machines reach each other, once.
+// uplinks finds the devices and addresses by which the user's machines reach each other, once, also if there are none: what
+// the user was told of them remains true.
 func (d *Docker) uplinks(ctx context.Context) ([]platform.Uplink, error) {
 	const feature = "traffic between machines of your own"
 	if !d.o.Through {
@@ -37,27 +39,33 @@ func (d *Docker) uplinks(ctx context.Context) ([]platform.Uplink, error) {
 			Remedy: "--through-my-network allows it, and --max-rate bounds it; or --private-engine starts engines on hosts of the lab",
 		}
 	}
-	if d.links != nil {
-		return d.links, nil
+	if d.links != nil || d.apart != nil {
+		return d.links, d.apart
 	}
 	var of []uplink.Machine
 	for i, h := range d.borrowed {
 		name := d.name(i)
 		m, err := h.Machine(ctx, name, d.o.At[name])
+		if errors.Is(err, platform.ErrUnsupported) {
+			d.apart = err
+		}
 		if err != nil {
 			return nil, err
 		}
 		of = append(of, m)
 	}
 	links, err := uplink.Join(ctx, of)
-	if err != nil {
-		return nil, &platform.Unsupported{
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		d.apart = &platform.Unsupported{
 			Feature: feature, Option: "addresses by which they reach each other", Err: err,
 			Remedy: "name them with --address; or --private-engine starts engines on hosts of the lab",
 		}
 	}
 	d.links = links
-	return links, nil
+	return d.links, d.apart
 }
 
 // name returns the user's name of an engine.
@@ -68,7 +76,8 @@ func (d *Docker) name(i int) string {
 	return d.borrowed[i].Name()
 }
 
-// Ways describes between which addresses and devices of the user's machines traffic goes.
+// Ways describes between which addresses and devices of the user's machines traffic goes. It is asked before networks stand:
+// its containers are removed, since those of another platform on the same engines have the same names.
 func (d *Docker) Ways(ctx context.Context) ([]string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -76,6 +85,11 @@ func (d *Docker) Ways(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	links, err := d.uplinks(ctx)
+	for _, h := range d.borrowed {
+		if left := h.Empty(ctx); err == nil {
+			err = left
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
