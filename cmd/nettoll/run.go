@@ -80,10 +80,7 @@ trials failed, which the report counts; 1 when something has no good trial, or t
 				return err
 			}
 			cells = f.onMachinesThere(&suite, f.onEnginesThere(&suite, cells))
-			if err := f.suitMachines(cells); err != nil {
-				return err
-			}
-			if err := f.suitClusters(cells); err != nil {
+			if err := cmp.Or(f.suitMachines(cells), f.suitClusters(cells)); err != nil {
 				return err
 			}
 			if cells, err = f.hold(cells, toolByName(a.paths)); err != nil {
@@ -418,13 +415,7 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 	if err := plan.Resumable(file.Run.Cells, set, f.known()); err != nil {
 		return usagef("--resume %s: %w; begin another run", f.resume, err)
 	}
-	if err := f.suitEngines(file.Run.Cells); err != nil {
-		return err
-	}
-	if err := f.suitMachines(file.Run.Cells); err != nil {
-		return err
-	}
-	if err := f.suitClusters(file.Run.Cells); err != nil {
+	if err := cmp.Or(f.suitEngines(file.Run.Cells), f.suitMachines(file.Run.Cells), f.suitClusters(file.Run.Cells)); err != nil {
 		return err
 	}
 	if f.dryRun {
@@ -487,10 +478,7 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 	}
 	end, err := r.Run(ctx)
 	p.done()
-	endErr := w.End(end)
-	if err == nil {
-		err = endErr
-	}
+	err = cmp.Or(err, w.End(end))
 	if left := e.leave(ctx); err == nil && left != nil {
 		err = fmt.Errorf("%w; nettoll clean --yes removes what is left", left)
 	}
