@@ -227,12 +227,7 @@ func (f *runFlags) hold(cells []record.Cell, by map[string]workload.Tool) ([]rec
 			return nil, usagef("--%s %s: %s by %s cannot be held to a rate; measure tcp_stream, udp_stream or paced_rr by the engine there", maxRate, f.ceiling, workloadText(*c), c.Tool)
 		}
 	}
-	seen := map[string]bool{}
-	return slices.DeleteFunc(cells, func(c record.Cell) bool {
-		again := seen[c.Key()]
-		seen[c.Key()] = true
-		return again
-	}), nil
+	return distinct(cells, func(c record.Cell) record.Cell { return c }), nil
 }
 
 // paces reports whether a tool holds the streams of a cell to a rate.
