@@ -350,11 +350,7 @@ func (a *app) swarm(ctx context.Context, f labFlags, command []string) (err erro
 	if err != nil {
 		return err
 	}
-	var all []platform.Endpoint
-	for _, h := range nodes {
-		all = append(all, h)
-	}
-	if err := lab.Publish(all); err != nil {
+	if err := lab.Publish(nodes); err != nil {
 		return err
 	}
 	return a.shell(ctx, nodes[0], command, a.swarmBanner(nodes, image, len(command) == 0))

@@ -41,11 +41,7 @@ func (a *app) kubernetes(ctx context.Context, f labFlags, command []string) (err
 		return withRemedy(err)
 	}
 	defer func() { err = errors.Join(err, ending(ctx, c.Stop)) }()
-	var all []platform.Endpoint
-	for _, n := range c.Nodes {
-		all = append(all, n)
-	}
-	if err := lab.Publish(all); err != nil {
+	if err := lab.Publish(c.Nodes); err != nil {
 		return err
 	}
 	if len(command) == 0 {
