@@ -207,10 +207,7 @@ func doubts(row Row, c series, in circumstances) warnings {
 			if remedy := levelling(c.cell, d); remedy != "" {
 				advice += "; " + remedy + " to rule that out"
 			}
-			var texts []string
-			for _, one := range d {
-				texts = append(texts, one.text)
-			}
+			texts := record.Each(d, func(one difference) string { return one.text })
 			out.add(WarnDiffers, advice, "not set up like %s: %s", base, strings.Join(texts, ", "))
 		}
 	}

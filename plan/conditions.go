@@ -269,10 +269,7 @@ func (k Known) Shape(u Underlay) (Underlay, error) {
 	if u.Rate != 0 { // an instance that only the user knows
 		return u, nil
 	}
-	var names []string
-	for _, i := range k.Instances {
-		names = append(names, i.Name)
-	}
+	names := record.Each(k.Instances, func(i Instance) string { return i.Name })
 	return u, fmt.Errorf("unknown instance %q; %s, or write its rate, such as %s:rate=1gbit",
 		u.Instance, listed(u.Instance, names, "nettoll list instances"), u.Instance)
 }

@@ -214,13 +214,7 @@ func hostCount(numbers []int) string {
 }
 
 // list writes numbers for people: 1, 2 or 3.
-func list(numbers []int) string {
-	var texts []string
-	for _, n := range numbers {
-		texts = append(texts, strconv.Itoa(n))
-	}
-	return either(texts)
-}
+func list(numbers []int) string { return either(record.Each(numbers, strconv.Itoa)) }
 
 // once removes repeated values.
 func once[T comparable](list []T) []T {

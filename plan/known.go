@@ -86,11 +86,8 @@ type Drive struct {
 }
 
 // tools returns the names of all tools.
-func (k Known) tools() (names []string) {
-	for _, t := range k.Tools {
-		names = append(names, t.Name)
-	}
-	return names
+func (k Known) tools() []string {
+	return record.Each(k.Tools, func(t Tool) string { return t.Name })
 }
 
 // tool finds a tool by its name.
@@ -160,11 +157,8 @@ func (k Known) taking(d record.Dimension) (names []string) {
 }
 
 // platforms returns the names of all platforms.
-func (k Known) platforms() (names []string) {
-	for _, p := range k.Platforms {
-		names = append(names, p.Name)
-	}
-	return names
+func (k Known) platforms() []string {
+	return record.Each(k.Platforms, func(p Platform) string { return p.Name })
 }
 
 // platformOf returns the platform of a cell's network.
@@ -346,10 +340,7 @@ func (s Suite) unknownNetwork(field, platform, name string, known Known) error {
 	if slices.Contains(clusters, name) {
 		return s.fault(field, "%s needs a cluster with its agents, which nettoll does not start; calico-… and flannel-… can be measured without one, and what a CNI plugin builds by itself (--cni-conf)", name)
 	}
-	var here []string
-	for _, t := range known.on(platform) {
-		here = append(here, t.Name)
-	}
+	here := record.Each(known.on(platform), func(t Network) string { return t.Name })
 	return s.unknown(field, "network", name, here)
 }
 

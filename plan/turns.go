@@ -456,15 +456,12 @@ func (g *Group) share(set record.Settings, able Able) {
 }
 
 // Alike gathers cells that differ only in their networks, in the order in which they come.
-func Alike(cells []record.Cell) (all []Contest) {
+func Alike(cells []record.Cell) []Contest {
 	same := func(c record.Cell) record.Cell {
 		c.Network, c.Twin, c.Baseline = "", 0, ""
 		return c
 	}
-	for _, alike := range record.Gather(cells, same) {
-		all = append(all, Contest{alike})
-	}
-	return all
+	return record.Each(record.Gather(cells, same), func(alike []record.Cell) Contest { return Contest{alike} })
 }
 
 // Beside returns the cells in the order in which they have one whole trial each: random, with the baseline in the
@@ -472,11 +469,8 @@ func Alike(cells []record.Cell) (all []Contest) {
 func (c Contest) Beside(r *rand.Rand) []record.Cell {
 	baselines, others := c.sides()
 	r.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
-	var order []record.Cell
-	for _, i := range slices.Insert(others, len(others)/2, baselines...) {
-		order = append(order, c.Cells[i])
-	}
-	return order
+	order := slices.Insert(others, len(others)/2, baselines...)
+	return record.Each(order, func(i int) record.Cell { return c.Cells[i] })
 }
 
 // takesTurns reports whether the traffic of a cell can be measured in turns. It cannot where the traffic would not reach

@@ -319,10 +319,7 @@ func (s Suite) undriven(field string, w Workload, known Known) error {
 	case len(able) > 0:
 		return s.fault(field, "no tool of the suite drives %s; add one of %s to tools", w.Name, strings.Join(able, ", "))
 	case len(w.given()) > 0:
-		var names []string
-		for _, o := range w.given() {
-			names = append(names, o.Name)
-		}
+		names := record.Each(w.given(), func(o record.Dimension) string { return o.Name })
 		return s.fault(field, "no tool drives %s with %s; leave options out", w.Name, strings.Join(names, ", "))
 	}
 	return s.fault(field, "no tool drives %s over IPv6; add 4 to families", w.Name)

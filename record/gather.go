@@ -25,6 +25,14 @@ func Gather[K comparable, T any](all []T, key func(T) K) (parts [][]T) {
 	return parts
 }
 
+// Each returns what of returns for each value, in their order.
+func Each[T, V any](all []T, of func(T) V) (values []V) {
+	for _, one := range all {
+		values = append(values, of(one))
+	}
+	return values
+}
+
 // AddNew appends values to a list, except those that it contains already.
 func AddNew[T comparable](all []T, values ...T) []T {
 	for _, v := range values {

@@ -72,11 +72,8 @@ func csvLine(s analysis.Scenario, row analysis.Row, f *analysis.Figure) []string
 }
 
 // csvCells returns a line, given its columns by name.
-func csvCells(set map[string]string) (line []string) {
-	for _, name := range csvHeader {
-		line = append(line, inert(set[name]))
-	}
-	return line
+func csvCells(set map[string]string) []string {
+	return record.Each(csvHeader, func(name string) string { return inert(set[name]) })
 }
 
 // csvFigure sets the columns of a figure. Values that do not exist, for example the p-value

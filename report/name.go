@@ -79,11 +79,7 @@ func titled(all []group) []group {
 }
 
 func (g group) workloads() string {
-	var names []string
-	for _, s := range g.scenarios {
-		names = append(names, s.Cell.Workload)
-	}
-	return join(names)
+	return join(record.Each(g.scenarios, func(s analysis.Scenario) string { return s.Cell.Workload }))
 }
 
 // isCrowd reports whether there are several clients or servers.
@@ -143,11 +139,7 @@ var everyRun = []string{"network", "hosts", "family", "servers", "clients", "twi
 
 // traffic describes the traffic of a group.
 func (g group) traffic() string {
-	var parts []string
-	for _, s := range g.scenarios {
-		parts = append(parts, traffic(s.Cell))
-	}
-	return strings.Join(parts, "; ")
+	return strings.Join(record.Each(g.scenarios, func(s analysis.Scenario) string { return traffic(s.Cell) }), "; ")
 }
 
 func traffic(c record.Cell) string {

@@ -151,11 +151,8 @@ func (at sweepColumn) label(s analysis.Sweep) string {
 	return s.X.Ticks[at.x].Label
 }
 
-func spotNames(s analysis.Sweep) (names []string) {
-	for _, at := range sweepColumns(s) {
-		names = append(names, at.label(s))
-	}
-	return names
+func spotNames(s analysis.Sweep) []string {
+	return record.Each(sweepColumns(s), func(at sweepColumn) string { return at.label(s) })
 }
 
 // labelOf returns the label of the place of a point.
@@ -268,13 +265,7 @@ func matrixTables(s analysis.Sweep, k record.Kind, marks map[string][]int) []tab
 	return all
 }
 
-func numbers(all []int) string {
-	var parts []string
-	for _, n := range all {
-		parts = append(parts, strconv.Itoa(n))
-	}
-	return join(parts)
-}
+func numbers(all []int) string { return join(record.Each(all, strconv.Itoa)) }
 
 // fewScenarios is the largest number of scenarios that keep their own tables although a
 // sweep of two steps contains them.

@@ -350,11 +350,7 @@ var reductions = slices.Concat(
 
 // each removes the same part from one metric after the other.
 func each(p part, metrics ...string) []reduction {
-	var all []reduction
-	for _, m := range metrics {
-		all = append(all, reduction{m, p})
-	}
-	return all
+	return record.Each(metrics, func(m string) reduction { return reduction{m, p} })
 }
 
 // fit drops parts until the table is no wider than width and returns the titles of columns

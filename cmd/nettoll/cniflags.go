@@ -80,11 +80,8 @@ func (f cniFlags) drivers() []network.Driver {
 	return all
 }
 
-func (f cniFlags) names() (names []string) {
-	for _, t := range f.drivers() {
-		names = append(names, t.Name)
-	}
-	return names
+func (f cniFlags) names() []string {
+	return record.Each(f.drivers(), func(d network.Driver) string { return d.Name })
 }
 
 // given returns the networks of the conflists that were given.

@@ -165,12 +165,7 @@ func (v platformNetworks) planned(d network.Driver) plan.Network {
 }
 
 // names returns the names of all its networks.
-func (v platformNetworks) names() (names []string) {
-	for _, t := range v.drivers {
-		names = append(names, v.name(t))
-	}
-	return names
-}
+func (v platformNetworks) names() []string { return record.Each(v.drivers, v.name) }
 
 // find finds a driver by the name of its network on this platform.
 func (v platformNetworks) find(name string) (network.Driver, bool) {

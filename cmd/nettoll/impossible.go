@@ -121,10 +121,7 @@ func (h impossible) nothing(cells []record.Cell) error {
 	if slices.ContainsFunc(asked, h.can) {
 		return nil
 	}
-	var errs []error
-	for _, r := range h.reasons {
-		errs = append(errs, errors.New(r.String()))
-	}
+	errs := record.Each(h.reasons, func(r reason) error { return errors.New(r.String()) })
 	return fmt.Errorf("none of this can run here: %w", errors.Join(errs...))
 }
 

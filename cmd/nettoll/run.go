@@ -193,12 +193,9 @@ func completeNames(cmd *cobra.Command) {
 // completeValues completes the values of flags, after the last comma in lists.
 func completeValues(cmd *cobra.Command, flags map[string]func() []string) {
 	for flag, names := range flags {
-		_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, begun string) (all []string, _ cobra.ShellCompDirective) {
+		_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 			before := begun[:strings.LastIndex(begun, ",")+1]
-			for _, name := range names() {
-				all = append(all, before+name)
-			}
-			return all, cobra.ShellCompDirectiveNoFileComp
+			return record.Each(names(), func(name string) string { return before + name }), cobra.ShellCompDirectiveNoFileComp
 		})
 	}
 }

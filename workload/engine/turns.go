@@ -284,10 +284,7 @@ func (s *standing) Turns(ctx context.Context, when workload.Turns) (each []workl
 		}
 	}
 	now, ours := time.Now(), nanotime()
-	var at []int64
-	for _, b := range begins {
-		at = append(at, ours+int64(b.Sub(now)))
-	}
+	at := record.Each(begins, func(b time.Time) int64 { return ours + int64(b.Sub(now)) })
 	last := begins[len(begins)-1]
 	if when.Over.After(last) {
 		last = when.Over
