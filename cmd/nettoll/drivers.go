@@ -169,12 +169,7 @@ func (v platformNetworks) names() []string { return record.Each(v.drivers, v.nam
 
 // find finds a driver by the name of its network on this platform.
 func (v platformNetworks) find(name string) (network.Driver, bool) {
-	for _, t := range v.drivers {
-		if t.Name == name {
-			return t, true
-		}
-	}
-	return network.Driver{}, false
+	return record.First(v.drivers, func(d network.Driver) bool { return d.Name == name })
 }
 
 // platforms are those of the catalogue, to be named only.
