@@ -159,11 +159,7 @@ func usable(k record.Kind, m record.Metric) bool {
 }
 
 func values(points []Point) []float64 {
-	out := make([]float64, len(points))
-	for i, p := range points {
-		out[i] = p.Value
-	}
-	return out
+	return record.Each(points, func(p Point) float64 { return p.Value })
 }
 
 // level is the confidence requested for the intervals and tests of a

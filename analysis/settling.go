@@ -68,11 +68,7 @@ func settlings(trials []record.Trial) (all []Settling) {
 	for _, own := range record.Gather(watched, func(t record.Trial) record.Cell { return built(t.Cell) }) {
 		s := Settling{Cell: built(own[0].Cell), Built: len(own)}
 		of := func(value func(*record.Settle) float64) Spread {
-			values := make([]float64, len(own))
-			for i, t := range own {
-				values[i] = value(t.Settle)
-			}
-			return spreadOf(values)
+			return spreadOf(record.Each(own, func(t record.Trial) float64 { return value(t.Settle) }))
 		}
 		s.Wait = of(func(one *record.Settle) float64 { return one.Wait })
 		s.CPU = of(func(one *record.Settle) float64 { return one.CPU })

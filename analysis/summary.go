@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"nettoll/record"
 )
 
 // Summary describes where the values of repeated trials lie.
@@ -51,10 +53,7 @@ func summarize(values []float64, level float64) Summary {
 		}
 		return s
 	}
-	logs := make([]float64, n)
-	for i, v := range x {
-		logs[i] = math.Log(v)
-	}
+	logs := record.Each(x, math.Log)
 	// Rounding must not carry anything out of the range of the values.
 	within := func(log float64) float64 { return min(max(math.Exp(log), s.Min), s.Max) }
 	s.Estimate = within(pseudomedian(logs))
@@ -355,11 +354,7 @@ func plainRanks(n int) []float64 {
 // the mean of their ranks, and T of the positive and of the negative differences.
 func midRanks(differences []float64) (ranks []float64, positive, negative float64) {
 	d := slices.DeleteFunc(slices.Clone(differences), func(v float64) bool { return v == 0 })
-	sizes := make([]float64, len(d))
-	for i, v := range d {
-		sizes[i] = math.Abs(v)
-	}
-	ranks = midRanksOf(sizes)
+	ranks = midRanksOf(record.Each(d, math.Abs))
 	for i, r := range ranks {
 		if d[i] > 0 {
 			positive += r

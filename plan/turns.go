@@ -64,10 +64,7 @@ func group(cells []record.Cell) []Visit {
 		key  string
 		cell record.Cell
 	}
-	sorted := make([]keyed, len(cells))
-	for i, c := range cells {
-		sorted[i] = keyed{c.Key(), c}
-	}
+	sorted := record.Each(cells, func(c record.Cell) keyed { return keyed{c.Key(), c} })
 	slices.SortFunc(sorted, func(a, b keyed) int { return cmp.Compare(a.key, b.key) })
 	var visits []Visit
 	for _, same := range record.Gather(sorted, func(k keyed) record.Cell { return Place(k.cell) }) {

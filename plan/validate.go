@@ -346,10 +346,7 @@ func Variants(name string, known []string) (all []string) {
 // anyOf lists a few of several names.
 func anyOf(names []string) string {
 	const most = 4
-	quoted := make([]string, len(names))
-	for i, n := range names {
-		quoted[i] = strconv.Quote(n)
-	}
+	quoted := record.Each(names, strconv.Quote)
 	if n := len(names); n > most {
 		return fmt.Sprintf("%s or another of %d", strings.Join(quoted[:most-1], ", "), n)
 	}

@@ -27,6 +27,7 @@ func Gather[K comparable, T any](all []T, key func(T) K) (parts [][]T) {
 
 // Each returns what of returns for each value, in their order.
 func Each[T, V any](all []T, of func(T) V) (values []V) {
+	values = slices.Grow(values, len(all))
 	for _, one := range all {
 		values = append(values, of(one))
 	}

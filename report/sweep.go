@@ -330,10 +330,7 @@ const (
 
 // overlaps finds the sweeps whose scenarios are all in larger ones.
 func overlaps(all []analysis.Sweep) []overlap {
-	keys := make([]map[string]bool, len(all))
-	for i, s := range all {
-		keys[i] = keysOf(s)
-	}
+	keys := record.Each(all, keysOf)
 	out := make([]overlap, len(all))
 	n := 0
 	for i, s := range all {

@@ -30,11 +30,7 @@ const (
 type turn struct{ begins, opens, closes int64 }
 
 func turnsAt(begins []int64, warmup, duration time.Duration) []turn {
-	all := make([]turn, len(begins))
-	for i, t := range begins {
-		all[i] = turn{t, t + int64(warmup), t + int64(warmup+duration)}
-	}
-	return all
+	return record.Each(begins, func(t int64) turn { return turn{t, t + int64(warmup), t + int64(warmup+duration)} })
 }
 
 // checkTurns requires turns to be in order, with time to come to rest between them.
