@@ -96,11 +96,7 @@ func rowOf(t *testing.T, res Result, network string) Row {
 }
 
 func codes(ws []Warning) []string {
-	var out []string
-	for _, w := range ws {
-		out = append(out, w.Code)
-	}
-	return out
+	return record.Each(ws, func(w Warning) string { return w.Code })
 }
 
 func warningOf(t *testing.T, ws []Warning, code string) Warning {

@@ -48,11 +48,9 @@ func drivers() Known {
 }
 
 // drives returns workloads with all their options.
-func drives(names ...string) (all []Drive) {
-	for _, n := range names {
-		all = append(all, Drive{Workload: n, Options: []string{"streams", "message-size", "window", "congestion", "zero-copy", "skip-rx-copy", "request-size", "response-size"}})
-	}
-	return all
+func drives(names ...string) []Drive {
+	options := []string{"streams", "message-size", "window", "congestion", "zero-copy", "skip-rx-copy", "request-size", "response-size"}
+	return record.Each(names, func(n string) Drive { return Drive{Workload: n, Options: options} })
 }
 
 // with returns the default suite with one workload over the networks.

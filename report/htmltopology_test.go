@@ -26,10 +26,7 @@ func overlaid() ([]record.Hop, []record.Endpoint) {
 func TestTopology(t *testing.T) {
 	path, ends := overlaid()
 	v := sketch("vxlan", path, ends)
-	var frames []string
-	for _, f := range v.Frames {
-		frames = append(frames, f.Host)
-	}
+	frames := record.Each(v.Frames, func(f frameView) string { return f.Host })
 	if want := []string{"h2", "h1"}; !slices.Equal(frames, want) {
 		t.Errorf("frames of %v, want %v: what lies in a container stands on its host", frames, want)
 	}
@@ -52,10 +49,7 @@ func TestTopology(t *testing.T) {
 func TestTopologyWithoutHosts(t *testing.T) {
 	path, _ := overlaid()
 	v := sketch("vxlan", append(path, record.Hop{Name: "alone", Kind: "rule"}), nil)
-	var frames []string
-	for _, f := range v.Frames {
-		frames = append(frames, f.Host)
-	}
+	frames := record.Each(v.Frames, func(f frameView) string { return f.Host })
 	if want := []string{"h2c1", "h2", "h1", "h1c1"}; !slices.Equal(frames, want) {
 		t.Errorf("frames of %v, want %v", frames, want)
 	}

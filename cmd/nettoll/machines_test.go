@@ -55,10 +55,7 @@ func TestMachines(t *testing.T) {
 		if trial.Status != record.OK {
 			t.Errorf("%s: %s: %s", trial.Cell.Workload, trial.Status, trial.Reason)
 		}
-		var hops []string
-		for _, h := range trial.Path {
-			hops = append(hops, h.Name)
-		}
+		hops := record.Each(trial.Path, func(h record.Hop) string { return h.Name })
 		if got, want := strings.Join(hops, " "), paths[trial.Cell.Network]; got != want {
 			t.Errorf("the path of %s is %s, want %s", trial.Cell.Network, got, want)
 		}
@@ -93,10 +90,7 @@ func TestMachineIsLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []string
-	for _, trial := range file.Trials {
-		all = append(all, string(trial.Status)+" "+trial.Reason)
-	}
+	all := record.Each(file.Trials, func(trial record.Trial) string { return string(trial.Status) + " " + trial.Reason })
 	text := strings.Join(all, "\n")
 	// What fails first depends on the moment: a call to the machine, or the connection to it.
 	lost := regexp.MustCompile(`h2(: | is lost: )`)

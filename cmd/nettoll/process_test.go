@@ -229,10 +229,7 @@ func devices(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var names []string
-	for _, d := range all {
-		names = append(names, d.Name)
-	}
+	names := record.Each(all, func(d net.Interface) string { return d.Name })
 	slices.Sort(names)
 	return names
 }
