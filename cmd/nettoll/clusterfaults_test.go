@@ -329,8 +329,7 @@ func TestKubernetesFault(t *testing.T) {
 		return kubelet != 0 && packets(kubelet, "cni0") > 0
 	})
 	inMidTrial(t, p, path, 2, kubelet, "cni0")
-	made := map[string]uint64{}
-	namespacesOf(t, made)
+	made := namespacesOf(t)
 	servers := commands(t, "kube-apiserver")
 	for pid := range servers {
 		if !slices.Contains(descendants(p.Process.Pid), pid) {

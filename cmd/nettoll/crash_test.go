@@ -69,8 +69,7 @@ func crash(t *testing.T, after time.Duration, within bool) {
 	was := before(t)
 	p := start(t, dir, crashRun...)
 	time.Sleep(after)
-	made := map[string]uint64{}
-	namespacesOf(t, made)
+	made := namespacesOf(t)
 	if pid := inside(t, p); within && pid != 0 {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)

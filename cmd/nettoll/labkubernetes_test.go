@@ -60,8 +60,7 @@ func TestLabKubernetesCrash(t *testing.T) {
 			old, was := engineGroups(t), before(t)
 			p := start(t, t.TempDir(), "lab", "kubernetes", "--nodes", "2", "--", "sleep", "1")
 			time.Sleep(after)
-			made := map[string]uint64{}
-			namespacesOf(t, made)
+			made := namespacesOf(t)
 			pid := p.Process.Pid
 			if first := inside(t, p); i%2 == 1 && first != 0 {
 				pid = first

@@ -288,15 +288,17 @@ func cookieOf(link string) (cookie uint64) {
 	return cookie
 }
 
-// namespacesOf adds the current network namespaces of the program under test.
-func namespacesOf(t *testing.T, into map[string]uint64) {
+// namespacesOf returns the current network namespaces of the program under test, with their cookies.
+func namespacesOf(t *testing.T) map[string]uint64 {
 	t.Helper()
+	made := map[string]uint64{}
 	host, _ := os.Readlink("/proc/self/ns/net")
 	for pid := range ours(t) {
 		for name, link := range namespaces(fmt.Sprintf("/proc/%d/task/*/ns/net", pid), fmt.Sprintf("/proc/%d/fd/*", pid)) {
 			if name != host {
-				into[name] = cookieOf(link)
+				made[name] = cookieOf(link)
 			}
 		}
 	}
+	return made
 }
