@@ -98,10 +98,7 @@ func outlived(t *testing.T, p *started, path string, want int, failed map[int]st
 	t.Helper()
 	<-p.done // its time is bounded by those of its networks
 	p.ends(t, exitOK)
-	file, err := record.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := read(t, path)
 	if len(file.Trials) != want {
 		t.Errorf("%d trials, want %d", len(file.Trials), want)
 	}

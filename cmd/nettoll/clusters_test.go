@@ -276,10 +276,7 @@ func iptables(t *testing.T, how string, rule ...string) {
 // have results.
 func leftOut(t *testing.T, path string, why map[string]string) {
 	t.Helper()
-	file, err := record.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := read(t, path)
 	seen := map[string]bool{}
 	for _, trial := range file.Trials {
 		want, skip := why[trial.Cell.Network]

@@ -90,10 +90,7 @@ func crash(t *testing.T, after time.Duration, within bool) {
 	kept := 0
 	if text, err := os.ReadFile(path); err == nil && len(text) > 0 {
 		kept = trials(path)
-		file, err := record.ReadFile(path)
-		if err != nil {
-			t.Fatalf("the run file cannot be read: %v", err)
-		}
+		file := read(t, path)
 		if len(file.Trials) != kept {
 			t.Errorf("%d trials are read of %d", len(file.Trials), kept)
 		}
@@ -113,10 +110,7 @@ func crash(t *testing.T, after time.Duration, within bool) {
 // complete checks that a run file has every cell exactly once in every round.
 func complete(t *testing.T, path string) {
 	t.Helper()
-	file, err := record.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := read(t, path)
 	type slot struct {
 		key   string
 		round int

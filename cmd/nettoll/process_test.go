@@ -119,19 +119,35 @@ func trials(path string) int {
 	return bytes.Count(text, []byte("\n{\"type\":\"trial\""))
 }
 
+// read reads a run file.
+func read(t *testing.T, path string) *record.File {
+	t.Helper()
+	file, err := record.ReadFile(path)
+	if err != nil {
+		t.Fatalf("the run file cannot be read: %v", err)
+	}
+	return file
+}
+
 // good reads a run file, and checks that it has trials, all of them good.
 func good(t *testing.T, path string) *record.File {
 	t.Helper()
-	file, err := record.ReadFile(path)
-	if err != nil || len(file.Trials) == 0 {
-		t.Fatalf("no trial can be read: %v", err)
+	file := read(t, path)
+	allGood(t, file)
+	return file
+}
+
+// allGood checks that a run file has trials, all of them good.
+func allGood(t *testing.T, file *record.File) {
+	t.Helper()
+	if len(file.Trials) == 0 {
+		t.Fatal("there is no trial")
 	}
 	for _, trial := range file.Trials {
 		if trial.Status != record.OK {
 			t.Errorf("%s in round %d: %s: %s", trial.Cell.Key(), trial.Round, trial.Status, trial.Reason)
 		}
 	}
-	return file
 }
 
 // killRuns kills every process of nettoll run.
