@@ -25,7 +25,7 @@ func faulty(rounds int, networks ...string) []string {
 		"--min-rounds", strconv.Itoa(rounds), "--max-rounds", strconv.Itoa(rounds), "--time-budget", "10m")
 }
 
-// commands returns the command lines of processes that an option selects, by their PIDs: those with a program of the name, and
+// commands returns the command lines of processes by their PIDs: those with a program of the name, or any if that is empty, and
 // with all words.
 func commands(t *testing.T, program string, words ...string) map[int][]string {
 	t.Helper()
@@ -37,7 +37,7 @@ func commands(t *testing.T, program string, words ...string) map[int][]string {
 	for _, file := range files {
 		text, _ := os.ReadFile(file) // it may have ended
 		args := strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
-		if filepath.Base(args[0]) == program && !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(args, w) }) {
+		if (program == "" || filepath.Base(args[0]) == program) && !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(args, w) }) {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 			all[pid] = args
 		}
@@ -182,13 +182,14 @@ func TestBesideFaultyCluster(t *testing.T) {
 		dir := t.TempDir()
 		p := start(t, dir, foreignRun(config, "open", append(faulty(9, "kubernetes:pod"), "--node-daemons")...)...)
 		inMidTrial(t, p, filepath.Join(dir, "x.ndjson"), 0, kubelet, tunnel)
-		if len(agentsInPods(t)) < 7 { // those of a job, of two nodes, and of two pods of two networks
-			t.Errorf("there are agents %v", agentsInPods(t))
+		const agent = "injected"                               // a word of their commands
+		if agents := commands(t, "", agent); len(agents) < 7 { // those of a job, of two nodes, and of two pods of two networks
+			t.Errorf("there are agents %v", agents)
 		}
 		p.signal(t, syscall.SIGKILL)
 		<-p.done
 		until(t, "all agents have ended, and what waited for them", func() bool {
-			return len(agentsInPods(t))+len(commands(t, "sleep", "60"))+len(commands(t, "sleep", "300")) == 0
+			return len(commands(t, "", agent))+len(commands(t, "sleep", "60"))+len(commands(t, "sleep", "300")) == 0
 		})
 		// The cluster keeps a Job for 30 s after its end; its controllers take their time.
 		for began := time.Now(); len(a.left(t, "open")) > 0; time.Sleep(time.Second) {
@@ -211,22 +212,6 @@ func TestBesideFaultyCluster(t *testing.T) {
 		}
 		a.bare(t, "open")
 	})
-}
-
-// agentsInPods returns the agents in pods.
-func agentsInPods(t *testing.T) (pids []int) {
-	t.Helper()
-	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		if text, _ := os.ReadFile(file); strings.Contains(string(text), "\x00injected\x00") {
-			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-			pids = append(pids, pid)
-		}
-	}
-	return pids
 }
 
 // restart kills a program of the cluster, and starts it again with the same arguments. It ends with the cluster.
