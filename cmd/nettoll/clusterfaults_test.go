@@ -324,9 +324,7 @@ func TestKubernetesFault(t *testing.T) {
 	}
 	outlived(t, p, path, 6, map[int]string{2: "kube-apiserver on h1 ended (signal: killed)"})
 	was.check(t, made)
-	until(t, "its control groups are gone", func() bool {
-		return !slices.ContainsFunc(engineGroups(t), func(name string) bool { return !slices.Contains(old, name) })
-	})
+	until(t, "its control groups are gone", func() bool { return len(engineGroups(t, old...)) == 0 })
 }
 
 // descendants returns a process's children, and theirs.

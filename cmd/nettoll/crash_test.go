@@ -151,8 +151,8 @@ func names(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// engineGroups returns the names of the existing control groups of private engines.
-func engineGroups(t *testing.T) (names []string) {
+// engineGroups returns the names of the existing control groups of private engines, except those of older ones.
+func engineGroups(t *testing.T, older ...string) (names []string) {
 	t.Helper()
 	for _, pattern := range []string{"/sys/fs/cgroup/nettoll-*", "/sys/fs/cgroup/*/nettoll-*"} {
 		paths, err := filepath.Glob(pattern)
@@ -160,8 +160,8 @@ func engineGroups(t *testing.T) (names []string) {
 			t.Fatal(err)
 		}
 		for _, path := range paths {
-			if name := filepath.Base(path); !slices.Contains(names, name) {
-				names = append(names, name)
+			if name := filepath.Base(path); !slices.Contains(older, name) {
+				names = record.AddNew(names, name)
 			}
 		}
 	}
