@@ -245,7 +245,7 @@ func lost(c series) (out warnings) {
 		{record.Invalid, WarnInvalid, "did not take the intended path"},
 		{record.Skipped, WarnSkipped, "were skipped"},
 	} {
-		all := slices.DeleteFunc(slices.Clone(c.trials), func(t *record.Trial) bool { return t.Status != is.status })
+		all := record.Those(c.trials, func(t *record.Trial) bool { return t.Status == is.status })
 		n, of := len(all), len(c.trials)
 		if n == 0 || is.status == record.Skipped && n == of {
 			continue

@@ -39,7 +39,7 @@ func (f InForce) MarshalJSON() ([]byte, error) {
 
 // inForces returns the times of all networks that have some, services first, in the order of the plan.
 func inForces(planned []record.Cell, trials []record.Trial, level float64) (all []InForce) {
-	timed := slices.DeleteFunc(slices.Clone(trials), func(t record.Trial) bool { return t.InForce == nil })
+	timed := record.Those(trials, func(t record.Trial) bool { return t.InForce != nil })
 	if len(timed) == 0 {
 		return nil
 	}

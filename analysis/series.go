@@ -94,7 +94,7 @@ func BaselineName(c record.Cell) string { return cmp.Or(c.Baseline, "native") }
 
 // ok returns the trials that were measured over the intended path.
 func (s series) ok() []*record.Trial {
-	return slices.DeleteFunc(slices.Clone(s.trials), func(t *record.Trial) bool { return t.Status != record.OK })
+	return record.Those(s.trials, func(t *record.Trial) bool { return t.Status == record.OK })
 }
 
 // skipped reports whether the cell was tried and skipped every time: it cannot run here.

@@ -64,7 +64,7 @@ func spreadOf(values []float64) Spread {
 
 // settlings returns the settlings of all networks that were watched, in the order in which they first appear.
 func settlings(trials []record.Trial) (all []Settling) {
-	watched := slices.DeleteFunc(slices.Clone(trials), func(t record.Trial) bool { return t.Settle == nil })
+	watched := record.Those(trials, func(t record.Trial) bool { return t.Settle != nil })
 	for _, own := range record.Gather(watched, func(t record.Trial) record.Cell { return built(t.Cell) }) {
 		s := Settling{Cell: built(own[0].Cell), Built: len(own)}
 		of := func(value func(*record.Settle) float64) Spread {

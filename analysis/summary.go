@@ -353,7 +353,7 @@ func plainRanks(n int) []float64 {
 // midRanks returns the ranks of the absolute differences other than 0, where ties share
 // the mean of their ranks, and T of the positive and of the negative differences.
 func midRanks(differences []float64) (ranks []float64, positive, negative float64) {
-	d := slices.DeleteFunc(slices.Clone(differences), func(v float64) bool { return v == 0 })
+	d := record.Those(differences, func(v float64) bool { return v != 0 })
 	ranks = midRanksOf(record.Each(d, math.Abs))
 	for i, r := range ranks {
 		if d[i] > 0 {

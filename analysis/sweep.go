@@ -105,7 +105,7 @@ func sweeps(res Result) []Sweep {
 
 // groups gathers scenarios that differ in nothing but the axes, in the order of the plan.
 func groups(all []Scenario, x, y axis) [][]Scenario {
-	fitting := slices.DeleteFunc(slices.Clone(all), func(s Scenario) bool { return !x.holds(s.Cell) || !y.holds(s.Cell) })
+	fitting := record.Those(all, func(s Scenario) bool { return x.holds(s.Cell) && y.holds(s.Cell) })
 	return record.Gather(fitting, func(s Scenario) record.Cell { return y.without(x.without(s.Cell)) })
 }
 

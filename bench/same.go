@@ -84,8 +84,8 @@ func (f findings) show(different, held string, runs int) {
 // partOf returns a run file with only some of its cells, and only some of their trials.
 func partOf(f *record.File, cell func(record.Cell) bool, trial func(record.Trial) bool) *record.File {
 	part := *f
-	part.Run.Cells = slices.DeleteFunc(slices.Clone(f.Run.Cells), func(c record.Cell) bool { return !cell(c) })
-	part.Trials = slices.DeleteFunc(slices.Clone(f.Trials), func(t record.Trial) bool { return !cell(t.Cell) || !trial(t) })
+	part.Run.Cells = record.Those(f.Run.Cells, cell)
+	part.Trials = record.Those(f.Trials, func(t record.Trial) bool { return cell(t.Cell) && trial(t) })
 	return &part
 }
 

@@ -34,7 +34,7 @@ func (s Suite) conditions(known Known) ([]record.Cell, []Skip, error) {
 // checkTaken finds a condition that no network of the run takes.
 func (s Suite) checkTaken(cells []record.Cell, known Known) error {
 	for _, d := range record.Dimensions(record.Condition) {
-		set := slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return !d.IsSet(c) })
+		set := record.Those(cells, d.IsSet)
 		if len(set) == 0 || slices.ContainsFunc(set, func(c record.Cell) bool { return d.TakenBy(known.kindOf(c.Network).Has) }) {
 			continue
 		}

@@ -156,16 +156,11 @@ func across(cell record.Cell, drives []drive, placements, networks []string) []r
 // suite lists them.
 func (s Suite) fit(nets []named) (fits [][]int, hosts []int, err error) {
 	for _, net := range nets {
-		var fit []int
 		asked := once(s.Hosts)
 		if len(asked) == 0 {
 			asked = net.kind.Hosts
 		}
-		for _, h := range asked {
-			if net.kind.Spans(h) {
-				fit = append(fit, h)
-			}
-		}
+		fit := record.Those(asked, net.kind.Spans)
 		if why, fix := s.unfit(net); why != "" && net.field != "" && !net.moved {
 			return nil, nil, s.fault(net.field, "%s; %s, or leave %s out", why, fix, net.name)
 		}

@@ -175,13 +175,8 @@ func (k Known) kindOf(network string) Network {
 }
 
 // on returns the networks of a platform.
-func (k Known) on(platform string) (all []Network) {
-	for _, t := range k.Networks {
-		if t.on(platform) {
-			all = append(all, t)
-		}
-	}
-	return all
+func (k Known) on(platform string) []Network {
+	return record.Those(k.Networks, func(t Network) bool { return t.on(platform) })
 }
 
 // find finds a network of a platform by its name.
@@ -195,13 +190,11 @@ func (k Known) like(platform, name string) (Network, bool) {
 }
 
 // elsewhere returns the other platforms that have a network of that name.
-func (k Known) elsewhere(platform, name string) (others []string) {
-	for _, p := range k.platforms() {
-		if _, ok := k.find(p, name); ok && p != platform {
-			others = append(others, p)
-		}
-	}
-	return others
+func (k Known) elsewhere(platform, name string) []string {
+	return record.Those(k.platforms(), func(p string) bool {
+		_, ok := k.find(p, name)
+		return ok && p != platform
+	})
 }
 
 // name returns the name that cells use for a network of a platform.

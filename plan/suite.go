@@ -207,7 +207,6 @@ func (s Suite) Published() (Suite, error) {
 // after all; networks that the platform it was moved to does not have; underlays that cannot be shaped; and
 // workloads that no tool of it drives.
 func Skipped(s Suite, known Known) []Skip {
-	var skips []Skip
 	measured := make(map[string]bool)
 	for _, n := range s.Networks {
 		measured[n] = true
@@ -215,11 +214,7 @@ func Skipped(s Suite, known Known) []Skip {
 	for _, t := range s.regained(known) {
 		measured[t.Name] = true
 	}
-	for _, k := range s.Skips {
-		if k.Network == "" || !measured[k.Network] {
-			skips = append(skips, k)
-		}
-	}
+	skips := record.Those(s.Skips, func(k Skip) bool { return k.Network == "" || !measured[k.Network] })
 	skips = append(skips, Undriven(s, known)...)
 	if _, elsewhere, err := s.networks(known); err == nil {
 		skips = append(skips, elsewhere...)

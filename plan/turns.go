@@ -418,13 +418,8 @@ func partOf(all []Visit, cells []record.Cell, compared map[record.Cell]bool) Gro
 func (g *Group) keep(such func(c record.Cell, part int) bool) {
 	var visits []Visit
 	for _, v := range g.Visits {
-		var cells []record.Cell
-		for _, c := range v.Cells {
-			if such(c, g.Part(c)) {
-				cells = append(cells, c)
-			}
-		}
-		if v.Cells = cells; len(cells) > 0 {
+		v.Cells = record.Those(v.Cells, func(c record.Cell) bool { return such(c, g.Part(c)) })
+		if len(v.Cells) > 0 {
 			visits = append(visits, v)
 		}
 	}

@@ -217,13 +217,7 @@ type FieldError struct {
 }
 
 func (e *FieldError) Error() string {
-	var parts []string
-	for _, p := range []string{e.At, e.Field, e.Text} {
-		if p != "" {
-			parts = append(parts, p)
-		}
-	}
-	return strings.Join(parts, ": ")
+	return strings.Join(record.Those([]string{e.At, e.Field, e.Text}, func(p string) bool { return p != "" }), ": ")
 }
 
 // Flag returns the flag that corresponds to the field, such as "--min-rounds" or "--window". It is empty if Field
@@ -334,13 +328,8 @@ func swapped(a, b string) bool {
 }
 
 // Variants returns the known names that consist of the given name, a hyphen and more.
-func Variants(name string, known []string) (all []string) {
-	for _, k := range known {
-		if name != "" && strings.HasPrefix(k, name+"-") {
-			all = append(all, k)
-		}
-	}
-	return all
+func Variants(name string, known []string) []string {
+	return record.Those(known, func(k string) bool { return name != "" && strings.HasPrefix(k, name+"-") })
 }
 
 // anyOf lists a few of several names.

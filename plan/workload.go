@@ -22,13 +22,8 @@ type Workload struct {
 }
 
 // given returns the options that are set.
-func (w Workload) given() (all []record.Dimension) {
-	for _, d := range record.Dimensions(record.Option) {
-		if d.IsSet(record.Cell{Options: w.Options}) {
-			all = append(all, d)
-		}
-	}
-	return all
+func (w Workload) given() []record.Dimension {
+	return record.Those(record.Dimensions(record.Option), func(d record.Dimension) bool { return d.IsSet(record.Cell{Options: w.Options}) })
 }
 
 // keyOf returns the key of an option or a condition in suite files.

@@ -139,9 +139,7 @@ var dimensions = []Dimension{
 
 // Dimensions returns the dimensions of the given parts of a cell, or all if none is given.
 func Dimensions(parts ...Part) []Dimension {
-	return slices.DeleteFunc(slices.Clone(dimensions), func(d Dimension) bool {
-		return len(parts) > 0 && !slices.Contains(parts, d.Part)
-	})
+	return Those(dimensions, func(d Dimension) bool { return len(parts) == 0 || slices.Contains(parts, d.Part) })
 }
 
 // DimensionOf finds a dimension by name.

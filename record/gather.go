@@ -10,6 +10,11 @@ func First[T any](all []T, such func(T) bool) (one T, found bool) {
 	return one, false
 }
 
+// Those returns the values for which such is true, in their order.
+func Those[T any](all []T, such func(T) bool) []T {
+	return slices.DeleteFunc(slices.Clone(all), func(one T) bool { return !such(one) })
+}
+
 // Gather groups values by key, in the order in which the keys first occur.
 func Gather[K comparable, T any](all []T, key func(T) K) (parts [][]T) {
 	at := map[K]int{}

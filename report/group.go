@@ -181,7 +181,7 @@ func (g group) native() (line, bool) {
 }
 
 func (g group) natives() []line {
-	return slices.DeleteFunc(slices.Clone(g.lines), func(l line) bool { return !l.native })
+	return record.Those(g.lines, func(l line) bool { return l.native })
 }
 
 // nativeOf returns the line that l is compared with.

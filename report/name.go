@@ -69,8 +69,7 @@ func titled(all []group) []group {
 	for i := range all {
 		for _, title := range levels {
 			all[i].name = title(all[i])
-			same := slices.DeleteFunc(slices.Clone(all), func(g group) bool { return title(g) != all[i].name })
-			if len(same) == 1 {
+			if same := record.Those(all, func(g group) bool { return title(g) == all[i].name }); len(same) == 1 {
 				break
 			}
 		}

@@ -125,11 +125,5 @@ func (d document) empty() bool { return len(d.Groups)+len(d.Sections) == 0 }
 
 // withoutInner returns all sections except those that only add charts to another one.
 func (d document) withoutInner() []*section {
-	all := slices.Clone(d.Groups)
-	for _, s := range d.Sections {
-		if !s.inner {
-			all = append(all, s)
-		}
-	}
-	return all
+	return slices.Concat(d.Groups, record.Those(d.Sections, func(s *section) bool { return !s.inner }))
 }

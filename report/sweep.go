@@ -298,9 +298,7 @@ func keysOf(s analysis.Sweep) map[string]bool {
 // apart returns the groups of scenarios that no sweep contains.
 func apart(res analysis.Result) []group {
 	swept := swept(res)
-	res.Scenarios = slices.DeleteFunc(slices.Clone(res.Scenarios), func(s analysis.Scenario) bool {
-		return swept[s.Cell.Scenario().Key()]
-	})
+	res.Scenarios = record.Those(res.Scenarios, func(s analysis.Scenario) bool { return !swept[s.Cell.Scenario().Key()] })
 	return groups(res)
 }
 

@@ -179,7 +179,7 @@ func (a *app) diagnose(out *bytes.Buffer, d diagnosis) {
 			} else {
 				fmt.Fprintf(out, "\nnetworks of %s, with %s\n", name, v.with)
 			}
-			of := slices.DeleteFunc(slices.Clone(d.Networks), func(f finding) bool { return f.Platform != name })
+			of := record.Those(d.Networks, func(f finding) bool { return f.Platform == name })
 			if why := of[0].Reason; why != "" && !slices.ContainsFunc(of, func(f finding) bool { return f.Reason != why }) {
 				of = []finding{{Name: name + ":all", Reason: why}} // the reason is the platform's own
 			}

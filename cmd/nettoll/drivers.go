@@ -191,7 +191,7 @@ func betweenMachines(name string) bool {
 
 // cellsOn returns the cells whose networks are on platforms of that type.
 func cellsOn[P platform.Platform](cells []record.Cell) []record.Cell {
-	return slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return !isOn[P](c.Network) })
+	return record.Those(cells, func(c record.Cell) bool { return isOn[P](c.Network) })
 }
 
 // recipes returns all networks, by their names in cells.

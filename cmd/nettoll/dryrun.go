@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -208,7 +207,7 @@ func planGroups(w *tabwriter.Writer, cells []record.Cell) {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		here := slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return c.Hosts != h })
+		here := record.Those(cells, func(c record.Cell) bool { return c.Hosts == h })
 		fmt.Fprintf(w, "%s\t%d cells, each of these with each:\n", hosts(h), len(here))
 		for _, axis := range axes {
 			values := distinct(here, axis.of)

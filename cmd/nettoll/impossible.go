@@ -108,7 +108,7 @@ func checkCongestion(cells []record.Cell) error {
 
 // possible returns the cells that can be measured here.
 func (h impossible) possible(cells []record.Cell) []record.Cell {
-	return slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return !h.can(c) })
+	return record.Those(cells, h.can)
 }
 
 // nothing returns an error if none of the cells that the plan is about can be measured: cells of networks that are

@@ -73,7 +73,7 @@ func (f *runFlags) onOwnEngines(c record.Cell) bool {
 
 // across returns the cells that send through the user's own network.
 func (f *runFlags) across(cells []record.Cell) []record.Cell {
-	return slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return !f.crosses(c) })
+	return record.Those(cells, f.crosses)
 }
 
 // suitMachines finds mistakes in the flags for a run of the cells.
@@ -286,7 +286,7 @@ func (a *app) survey(ctx context.Context, f *runFlags, e engines, cells []record
 	}
 	for _, on := range []*docker.Docker{e.docker, e.swarm} {
 		prefix := on.Info().Name + ":"
-		of := slices.DeleteFunc(slices.Clone(across), func(c record.Cell) bool { return !strings.HasPrefix(c.Network, prefix) })
+		of := record.Those(across, func(c record.Cell) bool { return strings.HasPrefix(c.Network, prefix) })
 		if len(of) == 0 {
 			continue
 		}
@@ -368,11 +368,8 @@ func hostsOf(config string) (names []string) {
 		if len(words) == 0 || !strings.EqualFold(words[0], "host") {
 			continue
 		}
-		for _, name := range words[1:] {
-			if !strings.ContainsAny(name, "*?!\"") && !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
+		plain := func(name string) bool { return !strings.ContainsAny(name, "*?!\"") }
+		names = record.AddNew(names, record.Those(words[1:], plain)...)
 	}
 	return names
 }

@@ -13,6 +13,7 @@ import (
 	"nettoll/internal/undo"
 	"nettoll/network"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // Site is a network under construction: hosts, and the containers on them.
@@ -65,7 +66,7 @@ func (s *Site) Nodes() []*Node {
 
 // Others returns the hosts of the site except h.
 func (s *Site) Others(h *Host) []*Host {
-	return slices.DeleteFunc(slices.Clone(s.Hosts), func(other *Host) bool { return other == h })
+	return record.Those(s.Hosts, func(other *Host) bool { return other != h })
 }
 
 // BeginWith returns a Begin that makes fewer containers than the topology has servers and clients,
