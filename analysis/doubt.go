@@ -279,12 +279,8 @@ func carried(c series) (out warnings) {
 		for _, text := range texts {
 			in := len(trials) // the text of a warning can differ from trial to trial
 			if len(texts) > 1 {
-				in = 0
-				for _, t := range trials {
-					if slices.ContainsFunc(t, func(w of) bool { return w.Text == text[0].Text }) {
-						in++
-					}
-				}
+				says := func(w of) bool { return w.Text == text[0].Text }
+				in = len(record.Those(trials, func(t []of) bool { return slices.ContainsFunc(t, says) }))
 			}
 			out.add(text[0].Code, carriedAdvice[text[0].Code], "%s (in %d of %d trials)", text[0].Text, in, len(c.trials))
 		}

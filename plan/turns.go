@@ -315,13 +315,8 @@ func (a Able) mostAlike(v record.Cell) int {
 
 // hold reports whether there is room for networks that all have the same number of containers to stand at once.
 func (a Able) hold(visits []Visit) bool {
-	bounded := 0
-	for _, v := range visits {
-		if a.Bounded(v.Network) {
-			bounded++
-		}
-	}
-	return len(visits) <= a.mostAlike(visits[0].Cell) && (bounded <= a.Room || len(visits) == 1)
+	bounded := record.Those(visits, func(v Visit) bool { return a.Bounded(v.Network) })
+	return len(visits) <= a.mostAlike(visits[0].Cell) && (len(bounded) <= a.Room || len(visits) == 1)
 }
 
 // cut divides networks into groups of about equal size, as few as the room allows. A network and its baseline may

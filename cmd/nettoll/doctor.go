@@ -211,13 +211,8 @@ func (a *app) line(out *bytes.Buffer, f finding, wide int) {
 	fmt.Fprintf(out, "  %s %-*s  %s\n", a.mark(f.OK), wide, f.Name, text)
 }
 
-func usable(all []finding) (n int) {
-	for _, f := range all {
-		if f.OK {
-			n++
-		}
-	}
-	return n
+func usable(all []finding) int {
+	return len(record.Those(all, func(f finding) bool { return f.OK }))
 }
 
 // remedies returns the fixes, starting with the one that fixes most.

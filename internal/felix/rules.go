@@ -13,6 +13,7 @@ import (
 	"nettoll/internal/plumb"
 	"nettoll/network"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // Chains returns the names of felix's chains for the container behind a device of a host: of packets from it, and of packets
@@ -33,13 +34,7 @@ func Tabled(host, ns string) error {
 		return err
 	}
 	for _, name := range []string{"raw", "mangle", "nat", "filter"} {
-		versions := 0 // of IP
-		for _, t := range there {
-			if t.Name == name {
-				versions++
-			}
-		}
-		if versions < 2 {
+		if versions := record.Those(there, func(t nl.FirewallTable) bool { return t.Name == name }); len(versions) < 2 { // of IP
 			return fmt.Errorf("felix on %s has not written the table %s of both IP versions", host, name)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"nettoll/internal/await"
 	"nettoll/internal/nl"
 	"nettoll/network"
+	"nettoll/record"
 )
 
 // MaxPorts is how many ports a Linux bridge can have (BR_MAX_PORTS minus the reserved number 0).
@@ -197,13 +198,8 @@ func (l loud) received() (packets uint64, err error) {
 const silentPorts = 900
 
 // silent returns how many containers of a host do not talk.
-func (s *Site) silent(h *Host) (n int) {
-	for _, node := range s.Neighbours {
-		if node.Host == h {
-			n++
-		}
-	}
-	return n
+func (s *Site) silent(h *Host) int {
+	return len(record.Those(s.Neighbours, func(n *Node) bool { return n.Host == h }))
 }
 
 // overflow makes another bridge for neighbours that have no room on this one. It leads nowhere,
