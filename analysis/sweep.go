@@ -203,10 +203,7 @@ func (a axis) without(c record.Cell) record.Cell {
 
 // ticks returns the ticks of the scenarios, each once, in order.
 func (a axis) ticks(g []Scenario) []Tick {
-	var out []Tick
-	for _, s := range g {
-		out = record.AddNew(out, a.tick(s.Cell))
-	}
+	out := record.Distinct(g, func(s Scenario) Tick { return a.tick(s.Cell) })
 	slices.SortStableFunc(out, func(x, y Tick) int { return cmp.Compare(x.Value, y.Value) })
 	if !a.Numeric {
 		for i := range out {

@@ -212,14 +212,4 @@ func hostCount(numbers []int) string {
 func list(numbers []int) string { return either(record.Each(numbers, strconv.Itoa)) }
 
 // once removes repeated values.
-func once[T comparable](list []T) []T {
-	var out []T
-	seen := make(map[T]bool)
-	for _, v := range list {
-		if !seen[v] {
-			seen[v] = true
-			out = append(out, v)
-		}
-	}
-	return out
-}
+func once[T comparable](list []T) []T { return record.Distinct(list, func(v T) T { return v }) }

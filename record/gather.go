@@ -30,6 +30,11 @@ func Gather[K comparable, T any](all []T, key func(T) K) (parts [][]T) {
 	return parts
 }
 
+// Distinct returns what of returns for the values, each once, in the order in which they first occur.
+func Distinct[K comparable, T any](all []T, of func(T) K) []K {
+	return Each(Gather(all, of), func(alike []T) K { return of(alike[0]) })
+}
+
 // Each returns what of returns for each value, in their order.
 func Each[T, V any](all []T, of func(T) V) (values []V) {
 	values = slices.Grow(values, len(all))

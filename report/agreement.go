@@ -43,11 +43,7 @@ func agreementSections(res analysis.Result, n *notes) []*section {
 }
 
 func referenceNames(all []analysis.Agreement) string {
-	var names []string
-	for _, a := range all {
-		names = record.AddNew(names, a.Reference)
-	}
-	return strings.Join(names, " or ")
+	return strings.Join(record.Distinct(all, func(a analysis.Agreement) string { return a.Reference }), " or ")
 }
 
 // agreementSummary counts the agreements of each tool.

@@ -65,10 +65,7 @@ func priceTable(all []analysis.PerPrice) table {
 	kind := perDollar()
 	sc := scaleFor(kind, all[0].PerDollar)
 	sh := table{Title: unitTitle(kind, sc) + ": " + traffic(all[0].Cell) + hostsOf(all), Stub: []string{"instance", "$/h"}, blank: absentCell(nil)}
-	var networks []string
-	for _, p := range all {
-		networks = record.AddNew(networks, networkName(p.Cell))
-	}
+	networks := record.Distinct(all, func(p analysis.PerPrice) string { return networkName(p.Cell) })
 	sh.Columns = columnsOf(networks...)
 	for _, p := range all {
 		l := sh.line(p.Instance, strconv.FormatFloat(p.Price, 'f', -1, 64))

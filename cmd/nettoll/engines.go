@@ -246,7 +246,7 @@ func (f *engineFlags) root(cells []record.Cell, paths program.Paths) (*rootfs.Im
 		return nil, err
 	}
 	in, data := []rootfs.Program{agent}, []rootfs.Data(nil)
-	for _, name := range distinct(cells, toolOf) {
+	for _, name := range record.Distinct(cells, toolOf) {
 		pack, err := packed(toolByName(paths)[name])
 		if err != nil {
 			return nil, usagef("--tool %s: it cannot be used in containers: %w; leave it out, or name an image that has it (--docker-image)", name, err)

@@ -91,7 +91,7 @@ func (h impossible) can(c record.Cell) bool {
 
 // checkCongestion refuses, before anything is built, an algorithm that this machine does not have.
 func checkCongestion(cells []record.Cell) error {
-	for _, name := range distinct(cells, func(c record.Cell) string { return c.Options.Congestion }) {
+	for _, name := range record.Distinct(cells, func(c record.Cell) string { return c.Options.Congestion }) {
 		if name == "" {
 			continue
 		}

@@ -119,7 +119,7 @@ func skipsOf(s plan.Suite, k plan.Known) []record.Skip {
 // versions returns the versions of the tools that the cells name, as far as they are installed.
 func versions(ctx context.Context, cells []record.Cell, by map[string]workload.Tool) map[string]string {
 	all := map[string]string{}
-	for _, name := range distinct(cells, toolOf) {
+	for _, name := range record.Distinct(cells, toolOf) {
 		if t, known := by[name]; known {
 			if version, err := t.Version(ctx); err == nil && version != "" {
 				all[name] = version

@@ -227,7 +227,7 @@ func (f *runFlags) hold(cells []record.Cell, by map[string]workload.Tool) ([]rec
 			return nil, usagef("--%s %s: %s by %s cannot be held to a rate; measure tcp_stream, udp_stream or paced_rr by the engine there", maxRate, f.ceiling, workloadText(*c), c.Tool)
 		}
 	}
-	return distinct(cells, func(c record.Cell) record.Cell { return c }), nil
+	return record.Distinct(cells, func(c record.Cell) record.Cell { return c }), nil
 }
 
 // paces reports whether a tool holds the streams of a cell to a rate.
@@ -315,7 +315,7 @@ func (a *app) announce(f *runFlags, cells []record.Cell, ways ...string) {
 		bound = fmt.Sprintf("at most %v of payload", plan.BitRate(most))
 	}
 	for _, way := range ways {
-		fmt.Fprintf(a.stderr, "through your network: %s between %s: %s\n", strings.Join(distinct(cells, workloadText), ", "), way, bound)
+		fmt.Fprintf(a.stderr, "through your network: %s between %s: %s\n", strings.Join(record.Distinct(cells, workloadText), ", "), way, bound)
 	}
 }
 
@@ -335,7 +335,7 @@ func held(cells []record.Cell) (most uint64) {
 // cannot be done, the trials say why.
 func (a *app) equip(ctx context.Context, on *ssh.SSH, cells []record.Cell) error {
 	all := toolByName(a.paths)
-	for _, name := range distinct(cells, toolOf) {
+	for _, name := range record.Distinct(cells, toolOf) {
 		if all[name].Pack == nil {
 			continue
 		}
