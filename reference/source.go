@@ -128,11 +128,7 @@ func Instances() []InstanceType { return slices.Clone(instances()) }
 
 // instances reads them once: every cell of a suite may need one.
 var instances = sync.OnceValue(func() []InstanceType {
-	var out []InstanceType
-	for _, s := range Sources() {
-		out = append(out, s.Instances...)
-	}
-	return out
+	return slices.Concat(record.Each(Sources(), func(s Source) []InstanceType { return s.Instances })...)
 })
 
 // Instance finds an instance by name.

@@ -30,10 +30,7 @@ func writeOpenMetrics(w io.Writer, res analysis.Result, _ Options) error {
 	b.WriteString("# TYPE nettoll_run info\n# HELP nettoll_run The run that the figures belong to.\n")
 	fmt.Fprintf(&b, "nettoll_run_info{id=%s,suite=%s,version=%s,kernel=%s} 1\n", labelValue(res.Run.ID), labelValue(res.Run.Suite),
 		labelValue(res.Run.Version), labelValue(res.Run.Machine.Kernel))
-	var families []family
-	for _, k := range record.Kinds() {
-		families = append(families, metricFamilies(k, res)...)
-	}
+	families := slices.Concat(record.Each(record.Kinds(), func(k record.Kind) []family { return metricFamilies(k, res) })...)
 	for _, f := range append(families, trialFamily(res)) {
 		if len(f.samples) == 0 {
 			continue

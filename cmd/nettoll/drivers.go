@@ -115,11 +115,8 @@ func tools(paths program.Paths) []workload.Tool {
 }
 
 // programs returns the programs that tools start, as --tool-path names them.
-func programs() (names []string) {
-	for _, t := range toolsOfPrograms() {
-		names = append(names, t.Names()...)
-	}
-	return names
+func programs() []string {
+	return slices.Concat(record.Each(toolsOfPrograms(), program.Tool.Names)...)
 }
 
 func toolByName(paths program.Paths) map[string]workload.Tool {
@@ -206,11 +203,8 @@ func recipes(e engines) map[string]runner.Recipe {
 }
 
 // namesOf collects names from each platform, in the order of platforms.
-func namesOf(of func(platformNetworks) []string) (names []string) {
-	for _, v := range platforms() {
-		names = append(names, of(v)...)
-	}
-	return names
+func namesOf(of func(platformNetworks) []string) []string {
+	return slices.Concat(record.Each(platforms(), of)...)
 }
 
 // networkNames returns the names of all networks.

@@ -57,11 +57,7 @@ func (s *Site) MadeDevice(path, device string) {
 
 // Nodes returns all containers of the site, host by host.
 func (s *Site) Nodes() []*Node {
-	var all []*Node
-	for _, h := range s.Hosts {
-		all = append(all, h.Nodes...)
-	}
-	return all
+	return slices.Concat(record.Each(s.Hosts, func(h *Host) []*Node { return h.Nodes })...)
 }
 
 // Others returns the hosts of the site except h.
