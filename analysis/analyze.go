@@ -344,7 +344,8 @@ func newRow(c series, in circumstances) Row {
 			row.Costs = append(row.Costs, f)
 		}
 	}
-	if f, ok := figure(inUseKind(), series.inUse); ok {
+	inUse := record.Kind{Name: "cpu_in_use", Title: "CPU in use", Unit: "cpu-s/s", Better: record.LowerIsBetter}
+	if f, ok := figure(inUse, series.inUse); ok {
 		row.InUse = &f
 	}
 	ok := c.ok()

@@ -368,7 +368,7 @@ func newEndpoint(network string, e, base record.Endpoint, used []string) endpoin
 		Network: network, Role: e.Role, Name: e.Name, Device: e.Device, Address: e.Address,
 		MTU:   marked{Text: strconv.Itoa(e.MTU), Differs: e.MTU != base.MTU},
 		Qdisc: marked{Text: e.Qdisc, Differs: e.Qdisc != base.Qdisc},
-		CPUs:  marked{Text: cpuList(e.CPUs), Differs: !slices.Equal(e.CPUs, base.CPUs)},
+		CPUs:  marked{Text: cmp.Or(numbers(e.CPUs), "any"), Differs: !slices.Equal(e.CPUs, base.CPUs)},
 	}
 	if e.Driver != "" && e.Driver != e.Device {
 		v.Device += " (" + e.Driver + ")"
@@ -393,10 +393,6 @@ func newEndpoint(network string, e, base record.Endpoint, used []string) endpoin
 		v.Parameters = append(v.Parameters, marked{Text: text, Differs: known && was != e.Sysctls[name]})
 	}
 	return v
-}
-
-func cpuList(cpus []int) string {
-	return cmp.Or(numbers(cpus), "any")
 }
 
 // trialsView is the table of every trial.

@@ -126,7 +126,7 @@ func (d *Daemon) Fault() error {
 	}
 	how := "by itself"
 	if err := d.Process.Wait(); err != nil {
-		how = firstLine(err.Error())
+		how, _, _ = strings.Cut(err.Error(), "\n")
 	}
 	return fmt.Errorf("%s ended (%s)%s", d, how, d.said())
 }
@@ -206,11 +206,6 @@ func Available() error {
 		Feature: "a network with daemons", Option: "a lab, which ends them",
 		Remedy: "measure it in a separate run, or together with Docker networks by --private-engine",
 	}
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
 }
 
 var _ fmt.Stringer = (*Daemon)(nil)
