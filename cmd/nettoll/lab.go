@@ -77,13 +77,23 @@ the shell on its first node, where KUBECONFIG points to the API server.`,
 	fl.StringVar(&f.in, "in", "", "namespace to run in (default: the first client's)")
 	f.nodes.add(fl)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		started := map[string]func(context.Context, labFlags, []string) error{labSwarm: a.swarm, labKubernetes: a.kubernetes}[args[0]]
+		started := map[string]func(context.Context, labFlags, platform.Underlay, *rootfs.Image, []string) error{
+			labSwarm: a.swarm, labKubernetes: a.kubernetes,
+		}[args[0]]
 		if err := f.nodes.check(fl, args[0], started != nil); err != nil {
 			return err
 		}
 		if started != nil {
 			return inLab(cmd.Context(), lab.EnterOptions{Foreground: true}, func(ctx context.Context) error {
-				return started(ctx, f, args[1:])
+				shape, err := f.shape()
+				if err != nil {
+					return err
+				}
+				root, err := labImage()
+				if err != nil {
+					return err
+				}
+				return started(ctx, f, shape, root, args[1:])
 			})
 		}
 		tech, topo, err := f.resolve(args[0], a.paths, a.cni)
@@ -321,15 +331,7 @@ func (f *nodeFlags) check(fl *pflag.FlagSet, name string, hasNodes bool) error {
 
 // swarm starts engines of one swarm on hosts of the lab, and runs the command on the first, which is the manager.
 // Everything is removed when the command ends.
-func (a *app) swarm(ctx context.Context, f labFlags, command []string) (err error) {
-	shape, err := f.shape()
-	if err != nil {
-		return err
-	}
-	root, err := labImage()
-	if err != nil {
-		return err
-	}
+func (a *app) swarm(ctx context.Context, f labFlags, shape platform.Underlay, root *rootfs.Image, command []string) (err error) {
 	o := docker.Options{Run: newID(), Image: engine.Image{Root: root}, Lab: lab.New()}
 	p := docker.NewSwarm(o)
 	building, cancel := context.WithTimeoutCause(ctx, labTime, fmt.Errorf("the swarm was not ready within %v", labTime))
