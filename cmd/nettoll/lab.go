@@ -196,14 +196,10 @@ func (a *app) lab(ctx context.Context, tech network.Driver, topo network.Topolog
 }
 
 func endpoint(all []platform.Endpoint, name string) (platform.Endpoint, error) {
-	var names []string
-	for _, e := range all {
-		if e.Name() == name {
-			return e, nil
-		}
-		names = append(names, e.Name())
+	if e, ok := record.First(all, func(e platform.Endpoint) bool { return e.Name() == name }); ok {
+		return e, nil
 	}
-	return nil, usagef("--in %s: this network has %s", name, strings.Join(names, ", "))
+	return nil, usagef("--in %s: this network has %s", name, strings.Join(record.Each(all, platform.Endpoint.Name), ", "))
 }
 
 // banner prints the names and addresses, and returns them as environment.
