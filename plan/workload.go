@@ -290,12 +290,8 @@ func (s Suite) driversOf(w Workload, name, field string, known Known) ([]drive, 
 
 // missing returns an option of the workload that the tool does not honour.
 func (d Drive) missing(w Workload) string {
-	for _, o := range w.given() {
-		if !slices.Contains(d.Options, o.Name) {
-			return o.Name
-		}
-	}
-	return ""
+	o, _ := record.First(w.given(), func(o record.Dimension) bool { return !slices.Contains(d.Options, o.Name) })
+	return o.Name
 }
 
 // honouring describes which tools honour the option.
