@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"embed"
@@ -78,11 +79,11 @@ func writeHTML(w io.Writer, d document, o Options) error {
 	for _, s := range d.Sections {
 		v.Sections = append(v.Sections, sectionView{section: s, Charts: s.drawn(res, s.figures)})
 	}
-	s := seenWriter{to: w}
-	if err := page.ExecuteTemplate(&s, "page.tmpl", v); err != nil {
+	b := bufio.NewWriterSize(w, 1<<16)
+	if err := page.ExecuteTemplate(seenWriter{b}, "page.tmpl", v); err != nil {
 		return err
 	}
-	return s.Flush()
+	return b.Flush()
 }
 
 // drawn draws some charts of a section. Their files are named after its title.
@@ -274,36 +275,18 @@ func machineFacts(res analysis.Result) []fact {
 	return slices.DeleteFunc(facts, func(f fact) bool { return f.Value == "" })
 }
 
-// seenWriter passes on text line by line, with invisible characters replaced, since names could otherwise
-// reverse the text around them. A page of thousands of trials is never held in memory as a whole.
-type seenWriter struct {
-	to   io.Writer
-	held []byte
-}
+// seenWriter passes on text with invisible characters replaced, since names could otherwise reverse the text
+// around them. Templates write each text and each value as a whole, so that no character is in pieces.
+type seenWriter struct{ to io.Writer }
 
-// seenAtOnce is the number of bytes that are held before they are passed on.
-const seenAtOnce = 1 << 16
-
-func (s *seenWriter) Write(text []byte) (int, error) {
-	s.held = append(s.held, text...)
-	if len(s.held) < seenAtOnce {
-		return len(text), nil
-	}
-	return len(text), s.pass(bytes.LastIndexByte(s.held, '\n') + 1)
-}
-
-// Flush passes on the held bytes.
-func (s *seenWriter) Flush() error { return s.pass(len(s.held)) }
-
-func (s *seenWriter) pass(n int) error {
+func (s seenWriter) Write(text []byte) (int, error) {
 	_, err := s.to.Write(bytes.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
 			return r
 		}
 		return seen(r)
-	}, s.held[:n]))
-	s.held = append(s.held[:0], s.held[n:]...)
-	return err
+	}, text))
+	return len(text), err
 }
 
 // endpointView is one end of a network; differences from native are marked.
