@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/procfs"
+
 	"nettoll/record"
 )
 
@@ -29,17 +31,16 @@ func faulty(rounds int, networks ...string) []string {
 // with all words.
 func commands(t *testing.T, program string, words ...string) map[int][]string {
 	t.Helper()
-	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	processes, err := procfs.AllProcs()
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := map[int][]string{}
-	for _, file := range files {
-		text, _ := os.ReadFile(file) // it may have ended
-		args := strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
-		if (program == "" || filepath.Base(args[0]) == program) && !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(args, w) }) {
-			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-			all[pid] = args
+	for _, p := range processes {
+		args, _ := p.CmdLine() // it may have ended
+		is := len(args) > 0 && (program == "" || filepath.Base(args[0]) == program)
+		if is && !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(args, w) }) {
+			all[p.PID] = args
 		}
 	}
 	return all

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/netns"
@@ -164,19 +165,15 @@ func killRuns(t *testing.T) {
 func ours(t *testing.T) map[int]string {
 	t.Helper()
 	all := map[int]string{}
-	links, err := filepath.Glob("/proc/[0-9]*/exe")
+	processes, err := procfs.AllProcs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, link := range links {
-		exe, err := os.Readlink(link)
-		if err != nil || !strings.HasPrefix(exe, filepath.Join(work, "bin")) {
-			continue
+	for _, p := range processes {
+		if exe, err := p.Executable(); err == nil && strings.HasPrefix(exe, filepath.Join(work, "bin")) {
+			args, _ := p.CmdLine() // it may have ended
+			all[p.PID] = strings.Join(args, " ")
 		}
-		dir := filepath.Dir(link)
-		pid, _ := strconv.Atoi(filepath.Base(dir))
-		args, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
-		all[pid] = strings.ReplaceAll(string(args), "\x00", " ")
 	}
 	return all
 }
