@@ -117,7 +117,7 @@ func TestEngineCrash(t *testing.T) {
 	e := startTheirs(t)
 	e.furnish(t)
 	for i := range n {
-		if e.ended() {
+		if e.daemon.ended() {
 			e = startTheirs(t)
 			e.furnish(t)
 		}

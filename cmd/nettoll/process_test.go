@@ -46,14 +46,21 @@ func startProgram(t *testing.T, dir, program string, args ...string) *started {
 			signal.Notify(make(chan os.Signal, 1), s)
 		}
 	}
-	p := &started{Cmd: exec.Command(program, args...), done: make(chan struct{})}
+	p := &started{Cmd: exec.Command(program, args...)}
 	p.Dir, p.Stdout, p.Stderr = dir, &p.out, &p.err
+	p.begin(t)
+	t.Cleanup(func() { _ = p.Process.Kill(); <-p.done })
+	return p
+}
+
+// begin starts the program, and notes its end.
+func (p *started) begin(t *testing.T) {
+	t.Helper()
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
+	p.done = make(chan struct{})
 	go func() { _ = p.Wait(); close(p.done) }()
-	t.Cleanup(func() { _ = p.Process.Kill(); <-p.done })
-	return p
 }
 
 // status waits for the end and returns the exit status.

@@ -47,15 +47,12 @@ func openConsole(t *testing.T, dir string, env []string, program string, args ..
 		t.Fatal(err)
 	}
 	defer slave.Close()
-	c := &console{started: &started{Cmd: exec.Command(program, args...), done: make(chan struct{})}, master: master}
+	c := &console{started: &started{Cmd: exec.Command(program, args...)}, master: master}
 	c.Dir, c.Stdin, c.Stdout, c.Stderr = dir, slave, slave, slave
 	c.Env = append(append(os.Environ(), "SHELL=/bin/sh", "PS1=$ ", "TERM=xterm", "ENV="), env...)
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	c.begin(t)
 	go c.watch()
-	go func() { _ = c.Wait(); close(c.done) }()
 	t.Cleanup(func() { _ = c.Process.Kill(); <-c.done })
 	return c
 }
