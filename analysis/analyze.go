@@ -385,13 +385,8 @@ func newFigure(k record.Kind, points, base []Point, native bool, j judging) Figu
 
 // windowOf returns the median length of the windows of trials, in seconds.
 func windowOf(trials []*record.Trial) float64 {
-	var all []float64
-	for _, t := range trials {
-		if t.Window > 0 && !math.IsInf(t.Window, 0) {
-			all = append(all, t.Window)
-		}
-	}
-	return medianOf(all)
+	windows := record.Each(trials, func(t *record.Trial) float64 { return t.Window })
+	return medianOf(record.Those(windows, func(w float64) bool { return w > 0 && !math.IsInf(w, 0) }))
 }
 
 // finished returns the time at which the last trial ended.

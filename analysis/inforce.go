@@ -55,12 +55,8 @@ func inForces(planned []record.Cell, trials []record.Trial, level float64) (all 
 		func(in record.InForce) float64 { return in.Service }, func(in record.InForce) float64 { return in.Policy },
 	} {
 		for _, own := range networks {
-			var values []float64
-			for _, t := range own {
-				if v := value(*t.InForce); v > 0 {
-					values = append(values, v)
-				}
-			}
+			times := record.Each(own, func(t record.Trial) float64 { return value(*t.InForce) })
+			values := record.Those(times, func(v float64) bool { return v > 0 })
 			if len(values) == 0 {
 				continue
 			}

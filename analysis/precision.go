@@ -55,13 +55,8 @@ func newCircumstances(res Result, all []series) circumstances {
 
 // comparedCells returns how many cells have figures and a baseline with figures.
 func comparedCells(all []series) int {
-	var measured []record.Cell
-	for _, c := range all {
-		if len(c.ok()) > 0 {
-			measured = append(measured, c.cell)
-		}
-	}
-	return record.Comparisons(measured)
+	measured := record.Those(all, func(c series) bool { return len(c.ok()) > 0 })
+	return record.Comparisons(record.Each(measured, func(c series) record.Cell { return c.cell }))
 }
 
 // givenUp reports whether a cell with these trials is not tried any

@@ -145,23 +145,20 @@ func outliers(points []Point, least float64) []Point {
 	if middle <= 0 {
 		return nil
 	}
-	deviations := make([]float64, len(points))
+	deviation := func(p Point) float64 { return math.Abs(p.Value/middle - 1) }
+	deviations := record.Each(points, deviation)
 	mean := 0.0
-	for i, p := range points {
-		deviations[i] = math.Abs(p.Value/middle - 1)
-		mean += deviations[i] / float64(len(points))
+	for _, d := range deviations {
+		mean += d / float64(len(points))
 	}
 	scale := medianOf(deviations) / 0.6745
 	if scale == 0 {
 		scale = 1.2533 * mean
 	}
-	var out []Point
-	for i, p := range points {
-		if d := deviations[i]; d > 3.5*scale && d > least && !math.IsInf(d, 0) {
-			out = append(out, p)
-		}
-	}
-	return out
+	return record.Those(points, func(p Point) bool {
+		d := deviation(p)
+		return d > 3.5*scale && d > least && !math.IsInf(d, 0)
+	})
 }
 
 // pseudomedian is the Hodges–Lehmann estimate of the centre of differences: the median of the Walsh averages
