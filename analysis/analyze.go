@@ -331,19 +331,15 @@ func newRow(c series, in circumstances) Row {
 		f.cell = c.cell
 		return f, true
 	}
-	for _, k := range record.Kinds() {
-		if f, ok := figure(k, func(s series) []Point { return s.points(k) }); ok {
-			row.Figures = append(row.Figures, f)
-		}
-	}
-	for _, k := range CPUKinds() {
-		if f, ok := figure(k, func(s series) []Point { return s.loads(k) }); ok {
-			row.CPU = append(row.CPU, f)
-		}
-		if f, ok := figure(costKind(k, c.cell), func(s series) []Point { return s.costs(k) }); ok {
-			row.Costs = append(row.Costs, f)
-		}
-	}
+	row.Figures = record.Found(record.Kinds(), func(k record.Kind) (Figure, bool) {
+		return figure(k, func(s series) []Point { return s.points(k) })
+	})
+	row.CPU = record.Found(CPUKinds(), func(k record.Kind) (Figure, bool) {
+		return figure(k, func(s series) []Point { return s.loads(k) })
+	})
+	row.Costs = record.Found(CPUKinds(), func(k record.Kind) (Figure, bool) {
+		return figure(costKind(k, c.cell), func(s series) []Point { return s.costs(k) })
+	})
 	inUse := record.Kind{Name: "cpu_in_use", Title: "CPU in use", Unit: "cpu-s/s", Better: record.LowerIsBetter}
 	if f, ok := figure(inUse, series.inUse); ok {
 		row.InUse = &f

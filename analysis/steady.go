@@ -240,12 +240,7 @@ const (
 func unstationary(k record.Kind, trials []*record.Trial) []Warning {
 	var changes []float64
 	for _, parts := range record.Gather(trials, func(t *record.Trial) int { return t.Round }) {
-		var here []float64
-		for _, t := range parts {
-			if d, ok := change(courseOf(k, t)); ok {
-				here = append(here, d)
-			}
-		}
+		here := record.Found(parts, func(t *record.Trial) (float64, bool) { return change(courseOf(k, t)) })
 		if len(here) > 0 {
 			changes = append(changes, medianOf(here))
 		}

@@ -135,14 +135,9 @@ func (t Network) speaks(family int) bool {
 }
 
 // usual returns the networks that the name of a platform stands for where a network is expected.
-func (k Known) usual(platform string) (all []Network) {
+func (k Known) usual(platform string) []Network {
 	p, _ := record.First(k.Platforms, func(p Platform) bool { return p.Name == platform })
-	for _, name := range p.Usual {
-		if t, ok := k.find(platform, name); ok {
-			all = append(all, t)
-		}
-	}
-	return all
+	return record.Found(p.Usual, func(name string) (Network, bool) { return k.find(platform, name) })
 }
 
 // taking returns a network of each platform that takes a condition, one of the usual ones if any of these does.

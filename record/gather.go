@@ -44,6 +44,16 @@ func Each[T, V any](all []T, of func(T) V) (values []V) {
 	return values
 }
 
+// Found returns what find finds for the values, where it finds something, in their order.
+func Found[T, V any](all []T, find func(T) (V, bool)) (values []V) {
+	for _, one := range all {
+		if v, found := find(one); found {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
 // AddNew appends values to a list, except those that it contains already.
 func AddNew[T comparable](all []T, values ...T) []T {
 	for _, v := range values {

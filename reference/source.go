@@ -84,15 +84,7 @@ func Names() []string {
 }
 
 // Sources lists every source. A source that cannot be read is left out: a test checks that all can be.
-func Sources() []Source {
-	var out []Source
-	for _, name := range Names() {
-		if s, ok := ByName(name); ok {
-			out = append(out, s)
-		}
-	}
-	return out
-}
+func Sources() []Source { return record.Found(Names(), ByName) }
 
 // ByName finds a source.
 func ByName(name string) (Source, bool) {
