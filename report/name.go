@@ -114,13 +114,10 @@ type coordinate struct{ name, value string }
 
 // coordinates lists the properties that are set.
 func coordinates(c record.Cell) []coordinate {
-	var all []coordinate
-	for _, d := range record.Dimensions(record.Path, record.Condition, record.Beside) {
-		if d.IsSet(c) && !slices.Contains(everyRun, d.Name) {
-			all = append(all, coordinate{d.Name, d.Text(c)})
-		}
-	}
-	return all
+	set := record.Those(record.Dimensions(record.Path, record.Condition, record.Beside), func(d record.Dimension) bool {
+		return d.IsSet(c) && !slices.Contains(everyRun, d.Name)
+	})
+	return record.Each(set, func(d record.Dimension) coordinate { return coordinate{d.Name, d.Text(c)} })
 }
 
 // described lists all properties of a cell, for formats that have them as columns or labels.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"nettoll/internal/origin"
+	"nettoll/record"
 )
 
 // group is the annotation of a flag with the heading that help shows it under.
@@ -138,13 +139,8 @@ func manPage(cmd *cobra.Command) string {
 	if cmd.Example != "" {
 		fmt.Fprintf(&b, ".SH EXAMPLES\n.EX\n%s\n.EE\n", roff(strings.TrimRight(cmd.Example, "\n")))
 	}
-	var others []string
-	for _, c := range described(cmd.Root()) {
-		if c != cmd {
-			others = append(others, seeAlso(c))
-		}
-	}
-	fmt.Fprintf(&b, ".SH SEE ALSO\n%s\n", strings.Join(others, ",\n"))
+	others := record.Those(described(cmd.Root()), func(c *cobra.Command) bool { return c != cmd })
+	fmt.Fprintf(&b, ".SH SEE ALSO\n%s\n", strings.Join(record.Each(others, seeAlso), ",\n"))
 	return b.String()
 }
 

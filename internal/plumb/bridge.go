@@ -220,13 +220,8 @@ func (b *Bridge) ready(ctx context.Context, index int, nodes []*Node) (ports map
 		if ports, without, err = n.Ports(index); err != nil {
 			return err
 		}
-		var waiting []string
-		for _, node := range nodes {
-			if slices.Contains(without, node.Port) {
-				waiting = append(waiting, node.Port)
-			}
-		}
-		return n.Running(ctx, waiting...)
+		own := record.Each(nodes, func(node *Node) string { return node.Port })
+		return n.Running(ctx, record.Those(own, func(port string) bool { return slices.Contains(without, port) })...)
 	})
 	return ports, err
 }
