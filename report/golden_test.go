@@ -40,6 +40,14 @@ func write(t *testing.T, format string, res analysis.Result, o Options) string {
 	return b.String()
 }
 
+// readJSON reads what the JSON of res says.
+func readJSON(t *testing.T, res analysis.Result, o Options, into any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(write(t, "json", res, o)), into); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
