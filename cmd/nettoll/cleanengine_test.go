@@ -119,10 +119,7 @@ func (e *theirEngine) path(name string) string {
 // its own.
 func (e *theirEngine) kill(t *testing.T) {
 	t.Helper()
-	containerd, err := os.ReadFile(e.path("exec/containerd/containerd.pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	containerd := content(t, e.path("exec/containerd/containerd.pid"))
 	if err := syscall.Kill(e.pid(t), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}

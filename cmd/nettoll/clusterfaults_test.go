@@ -161,11 +161,7 @@ func TestBesideFaultyCluster(t *testing.T) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "x.ndjson")
 		proxy := relayTo(t, "192.168.77.1:6443")
-		text, err := os.ReadFile(config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		through := strings.Replace(string(text), `"https://192.168.77.1:6443"`, fmt.Sprintf(`"https://%s", tls-server-name: 192.168.77.1`, proxy.Addr()), 1)
+		through := strings.Replace(content(t, config), `"https://192.168.77.1:6443"`, fmt.Sprintf(`"https://%s", tls-server-name: 192.168.77.1`, proxy.Addr()), 1)
 		own := filepath.Join(dir, "config")
 		if err := os.WriteFile(own, []byte(through), 0o600); err != nil {
 			t.Fatal(err)

@@ -263,11 +263,7 @@ type leftovers struct {
 
 func before(t *testing.T) leftovers {
 	t.Helper()
-	mounts, err := os.ReadFile("/proc/self/mounts")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return leftovers{allNamespaces(), devices(t), string(mounts)}
+	return leftovers{allNamespaces(), devices(t), content(t, "/proc/self/mounts")}
 }
 
 // check waits until no process of nettoll is left, and then finds everything else that is left. Only namespaces
