@@ -233,12 +233,10 @@ func stand(ctx context.Context, job workload.Job) (workload.Standing, error) {
 	if t.traffic.rests == 0 {
 		return nil, fmt.Errorf("%s: %w", job.Workload, errNoTurns)
 	}
-	for _, phase := range []func(context.Context) error{t.summon, t.compare, t.serve, t.connect, t.align} {
-		if err := phase(ctx); err != nil {
-			t.abandon(ctx)
-			t.dismiss()
-			return nil, err
-		}
+	if err := inOrder(ctx, t.summon, t.compare, t.serve, t.connect, t.align); err != nil {
+		t.abandon(ctx)
+		t.dismiss()
+		return nil, err
 	}
 	return &standing{t}, nil
 }
@@ -295,13 +293,7 @@ func (s *standing) Turns(ctx context.Context, when workload.Turns) (each []workl
 		return p.start(ctx, limit, start)
 	})
 	if err == nil {
-		err = t.steady(ctx)
-	}
-	if err == nil {
-		err = t.stop(ctx)
-	}
-	if err == nil {
-		err = t.alike(ctx)
+		err = inOrder(ctx, t.steady, t.stop, t.alike)
 	}
 	if err != nil {
 		t.abandon(ctx)
