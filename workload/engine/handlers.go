@@ -265,13 +265,8 @@ func (h *half) start(ctx context.Context, p startParams) (startResult, error) {
 		}
 		r.Turns = append(r.Turns, startResult{windowResult: w, CPU: used[i]})
 	}
-	var counted []*latencies
-	for _, f := range s.flows {
-		if f.measures() {
-			counted = append(counted, f.counted)
-		}
-	}
-	r.Counted, err = encodeSum(counted)
+	measured := record.Those(s.flows, (*flow).measures)
+	r.Counted, err = encodeSum(record.Each(measured, func(f *flow) *latencies { return f.counted }))
 	return r, err
 }
 

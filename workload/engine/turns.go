@@ -286,11 +286,10 @@ func (s *standing) Turns(ctx context.Context, when workload.Turns) (each []workl
 	over := ours + int64(last.Sub(now))
 	limit := time.Until(last) + t.job.Warmup + t.job.Duration + lastWait + t.answerLimit()
 	err = t.each(ctx, t.parties(), func(ctx context.Context, p *party) error {
-		start := startParams{Session: p.session, Warmup: t.job.Warmup, Duration: t.job.Duration, Cold: when.Cold, Over: p.at(over), Drain: when.Drain}
-		for _, b := range at {
-			start.Turns = append(start.Turns, p.at(b))
-		}
-		return p.start(ctx, limit, start)
+		return p.start(ctx, limit, startParams{
+			Session: p.session, Warmup: t.job.Warmup, Duration: t.job.Duration,
+			Turns: record.Each(at, p.at), Cold: when.Cold, Over: p.at(over), Drain: when.Drain,
+		})
 	})
 	if err == nil {
 		err = inOrder(ctx, t.steady, t.stop, t.alike)
