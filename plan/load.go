@@ -496,9 +496,7 @@ func Names() []string {
 		return names
 	}
 	for _, f := range files {
-		if name := strings.TrimSuffix(f.Name(), ".yaml"); !slices.Contains(names, name) {
-			names = append(names, name)
-		}
+		names = record.AddNew(names, strings.TrimSuffix(f.Name(), ".yaml"))
 	}
 	return names
 }

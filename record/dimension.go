@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -225,10 +226,7 @@ func (d Dimension) Longer(c Cell) time.Duration {
 // Number returns its number in a cell, with zero replaced by what it stands for.
 func (d Dimension) Number(c Cell) (n int, ok bool) {
 	n, ok = d.Raw(c)
-	if n == 0 {
-		n = d.Usual
-	}
-	return n, ok
+	return cmp.Or(n, d.Usual), ok
 }
 
 // Switch reports whether it is only set or not set, without a value.
@@ -269,10 +267,7 @@ func (d Dimension) Counted(c Cell) (n int, things string, ok bool) {
 
 // inKey returns its part of a cell's key, for a cell that sets it.
 func (d Dimension) inKey(c Cell) string {
-	key := d.key
-	if key == "" {
-		key = d.Name
-	}
+	key := cmp.Or(d.key, d.Name)
 	if d.Switch() {
 		return "/" + key
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -116,11 +117,7 @@ func manPage(cmd *cobra.Command) string {
 		use = " COMMAND [flags]"
 	}
 	fmt.Fprintf(&b, "\\fB%s\\fR%s\n", roff(cmd.CommandPath()), roff(use))
-	text := cmd.Long
-	if text == "" {
-		text = cmd.Short + "."
-	}
-	fmt.Fprintf(&b, ".SH DESCRIPTION\n%s", paragraphs(text))
+	fmt.Fprintf(&b, ".SH DESCRIPTION\n%s", paragraphs(cmp.Or(cmd.Long, cmd.Short+".")))
 	children := described(cmd)[1:]
 	if len(children) > 0 {
 		fmt.Fprintf(&b, ".SH COMMANDS\n")

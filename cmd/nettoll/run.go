@@ -295,9 +295,7 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 		return err
 	}
 	now := time.Now()
-	if set.Seed == 0 {
-		set.Seed = rand.Uint64()
-	}
+	set.Seed = cmp.Or(set.Seed, rand.Uint64())
 	found, err := a.look(ctx, f, cells)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package plumb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,9 +100,7 @@ func (b *Bridge) Attach(ctx context.Context, s *Site, nodes []*Node, plug Attach
 		}
 		nodes = nodes[:room]
 	}
-	if plug.Device == "" {
-		plug.Device = "eth0"
-	}
+	plug.Device = cmp.Or(plug.Device, "eth0")
 	plug.without6 = s.without6
 	bridge, err := nl.Ask(b.Host.NS, func(n *nl.NS) (nl.Interface, error) { return n.Interface(b.Name) })
 	if err != nil {
