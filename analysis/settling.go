@@ -98,14 +98,9 @@ func settlings(trials []record.Trial) (all []Settling) {
 
 // namespacesOf is namespaces for the trials over a network, given as built returns it.
 func namespacesOf(network record.Cell, trials []record.Trial) Namespaces {
-	measured, apart := false, false
-	for _, t := range trials {
-		if t.Status == record.OK && built(t.Cell) == network {
-			measured = true
-			apart = apart || t.CPU != nil && len(t.CPU.Hosts) > 0
-		}
-	}
-	return Namespaces(network.Hosts > 1 && measured && !apart)
+	measured := record.Those(trials, func(t record.Trial) bool { return t.Status == record.OK && built(t.Cell) == network })
+	apart := slices.ContainsFunc(measured, func(t record.Trial) bool { return t.CPU != nil && len(t.CPU.Hosts) > 0 })
+	return Namespaces(network.Hosts > 1 && len(measured) > 0 && !apart)
 }
 
 // built returns what a cell says about its network, without the traffic over it, the endpoints' settings for that, and

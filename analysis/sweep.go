@@ -147,13 +147,8 @@ func kindsOf(s Sweep, g []Scenario) []record.Kind {
 		_, ok := s.First(func(r Row) (Figure, bool) { return r.Figure(name) })
 		return ok
 	}
-	pairs := map[int]bool{}
-	crowded := false
-	for _, scenario := range g {
-		pairs[scenario.Cell.Pairs()] = true
-		crowded = crowded || scenario.Cell.Pairs() > 1
-	}
-	crowded = crowded && has(record.ThroughputPerClient)
+	pairs := record.Distinct(g, func(s Scenario) int { return s.Cell.Pairs() })
+	crowded := slices.Max(pairs) > 1 && has(record.ThroughputPerClient)
 	names := slices.DeleteFunc(append(record.Primary(g[0].Cell.Workload), record.LatencyMean), func(name string) bool { return !has(name) })
 	if slices.Contains(names, record.LatencyP50) && (crowded || names[0] != record.TransactionRate) {
 		names = slices.DeleteFunc(names, func(name string) bool { return name == record.TransactionRate })
