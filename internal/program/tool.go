@@ -139,9 +139,7 @@ func (p placed) pack() (pack workload.Pack, err error) {
 	if p.tool.Pack != nil {
 		return p.tool.Pack(found)
 	}
-	for _, name := range p.tool.Names() {
-		pack.Programs = append(pack.Programs, found[name])
-	}
+	pack.Programs = record.Each(p.tool.Names(), func(name string) string { return found[name] })
 	return pack, nil
 }
 
