@@ -229,10 +229,7 @@ func (a *app) banner(n *network.Network, here platform.Endpoint, interactive boo
 // shell runs the command with the terminal and passes on its exit status.
 func (a *app) shell(ctx context.Context, in platform.Endpoint, command, env []string) error {
 	if len(command) == 0 {
-		command = []string{"/bin/sh"}
-		if sh := os.Getenv("SHELL"); sh != "" {
-			command[0] = sh
-		}
+		command = []string{cmp.Or(os.Getenv("SHELL"), "/bin/sh")}
 	}
 	if _, err := exec.LookPath(command[0]); err != nil {
 		return usagef("%s: no such program", command[0])

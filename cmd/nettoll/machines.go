@@ -214,11 +214,7 @@ func (f *runFlags) hold(cells []record.Cell, by map[string]workload.Tool) ([]rec
 				c.Options.Bandwidth = each
 			}
 		case c.Workload == record.TCPRR || c.Workload == record.UDPRR || c.Workload == record.PacedRR:
-			often := busiest
-			if c.Options.Rate > 0 {
-				often = c.Options.Rate
-			}
-			most := flows * often * 8 * (max(c.Options.RequestSize, c.Options.ResponseSize, 1) + wireOverhead)
+			most := flows * cmp.Or(c.Options.Rate, busiest) * 8 * (max(c.Options.RequestSize, c.Options.ResponseSize, 1) + wireOverhead)
 			if uint64(most) > f.rate {
 				return nil, usagef("--%s %s: %s can send up to %v there; use paced_rr with a --rate, fewer clients, smaller requests, or a higher ceiling",
 					maxRate, f.ceiling, workloadText(*c), plan.BitRate(most))
