@@ -73,11 +73,8 @@ func (f cniFlags) folders() cni.Folders {
 // drivers returns the drivers of the reference plugins and of the conflists that were given.
 func (f cniFlags) drivers() []network.Driver {
 	in := f.folders()
-	all := cni.Reference(in)
-	for _, list := range f.lists {
-		all = append(all, cni.New(list, in))
-	}
-	return all
+	driver := func(list *cni.Conflist) network.Driver { return cni.New(list, in) }
+	return append(cni.Reference(in), record.Each(f.lists, driver)...)
 }
 
 func (f cniFlags) names() []string {

@@ -107,11 +107,8 @@ func toolsOfPrograms() []program.Tool {
 
 // tools returns every generator of traffic that is compiled in; paths locates programs that are not in PATH.
 func tools(paths program.Paths) []workload.Tool {
-	all := []workload.Tool{engine.New()}
-	for _, t := range toolsOfPrograms() {
-		all = append(all, t.At(paths))
-	}
-	return all
+	at := func(t program.Tool) workload.Tool { return t.At(paths) }
+	return append([]workload.Tool{engine.New()}, record.Each(toolsOfPrograms(), at)...)
 }
 
 // programs returns the programs that tools start, as --tool-path names them.

@@ -361,7 +361,7 @@ func labImage() (*rootfs.Image, error) {
 	in := []rootfs.Program{agent}
 	for _, name := range append([]string{"sh", "sleep", "ip", "ping", "iperf3"}, bootstrap.Needs()...) {
 		if path, err := exec.LookPath(name); err == nil && fits(path) == nil {
-			in = append(in, rootfs.Program{File: path, Path: path})
+			in = append(in, asHere(path))
 			if name == "sh" { // where scripts expect it
 				in = append(in, rootfs.Program{File: path, Path: "/bin/sh"})
 			}
