@@ -104,14 +104,9 @@ func completeRounds(all []series, s record.Settings) int {
 		if !c.cell.IsNative() || c.skipped() {
 			continue
 		}
-		last, alone := 0, true
-		for _, o := range all {
-			if o.cell != c.cell && o.cell.Against() == c.cell && !o.skipped() {
-				last, alone = max(last, until[o.cell]), false
-			}
-		}
-		if !alone {
-			until[c.cell] = last
+		others := record.Those(all, func(o series) bool { return o.cell != c.cell && o.cell.Against() == c.cell && !o.skipped() })
+		if len(others) > 0 {
+			until[c.cell] = slices.Max(record.Each(others, func(o series) int { return until[o.cell] }))
 		}
 	}
 	n := 0

@@ -159,13 +159,7 @@ func kindsOf(s Sweep, g []Scenario) []record.Kind {
 	if len(pairs) > 1 && has(record.Fairness) {
 		names = append(names, record.Fairness)
 	}
-	var out []record.Kind
-	for _, name := range names {
-		if k, known := record.KindOf(name); known {
-			out = record.AddNew(out, k)
-		}
-	}
-	return out
+	return record.AddNew([]record.Kind(nil), record.Found(names, record.KindOf)...)
 }
 
 // Axis is a quantity that is varied on purpose.
