@@ -177,13 +177,11 @@ func (s Suite) fit(nets []named) (fits [][]int, hosts []int, err error) {
 // KeepFitting leaves out networks that the user did not name and that make no sense on the requested numbers of
 // hosts, unless that would leave none.
 func (s *Suite) KeepFitting(known Known) {
-	var fitting []string
-	for _, name := range s.Networks {
+	fitting := record.Those(s.Networks, func(name string) bool {
 		t, ok := known.find(s.home(known), name)
-		if why, _ := s.unfit(named{name: name, kind: t}); !ok || why == "" {
-			fitting = append(fitting, name)
-		}
-	}
+		why, _ := s.unfit(named{name: name, kind: t})
+		return !ok || why == ""
+	})
 	if len(fitting) > 0 {
 		s.Networks = fitting
 	}

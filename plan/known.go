@@ -141,14 +141,11 @@ func (k Known) usual(platform string) []Network {
 }
 
 // taking returns a network of each platform that takes a condition, one of the usual ones if any of these does.
-func (k Known) taking(d record.Dimension) (names []string) {
-	for _, p := range k.platforms() {
+func (k Known) taking(d record.Dimension) []string {
+	return record.Found(k.platforms(), func(p string) (string, bool) {
 		taker, ok := record.First(append(k.usual(p), k.on(p)...), func(n Network) bool { return d.TakenBy(n.Has) })
-		if ok {
-			names = append(names, k.name(p, taker.Name))
-		}
-	}
-	return names
+		return k.name(p, taker.Name), ok
+	})
 }
 
 // platforms returns the names of all platforms.
@@ -282,13 +279,11 @@ func (s Suite) networks(known Known) (nets []named, skips []Skip, err error) {
 
 // regained returns networks that the suite skips because the platform it was written for lacks them, and that the
 // platform it was moved to has.
-func (s Suite) regained(known Known) (all []Network) {
-	for _, k := range s.Skips {
-		if t, ok := known.find(s.Platform, k.Network); ok && s.moved {
-			all = append(all, t)
-		}
+func (s Suite) regained(known Known) []Network {
+	if !s.moved {
+		return nil
 	}
-	return all
+	return record.Found(s.Skips, func(k Skip) (Network, bool) { return known.find(s.Platform, k.Network) })
 }
 
 // split splits the name of a network into platform and name.
