@@ -247,10 +247,5 @@ func (s Suite) checkPublished() error {
 	if err != nil {
 		return err
 	}
-	for _, check := range []func(Suite) error{Suite.checkWorkloads, Suite.checkNumbers, Suite.checkTimes, Suite.checkRounds} {
-		if err := check(p); err != nil {
-			return err
-		}
-	}
-	return nil
+	return p.firstFault(Suite.checkWorkloads, Suite.checkNumbers, Suite.checkTimes, Suite.checkRounds)
 }

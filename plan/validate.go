@@ -49,10 +49,15 @@ var limits = []struct {
 // Validate finds the first value that makes no sense, alone or together with another. The error is a *FieldError.
 // Unknown names are found by Expand.
 func (s Suite) Validate() error {
-	for _, check := range []func(Suite) error{
+	return s.firstFault(
 		Suite.checkText, Suite.checkNetworks, Suite.checkWorkloads, Suite.checkNumbers, Suite.checkPlaces, Suite.checkCounts, Suite.checkConditions,
 		Suite.checkTimes, Suite.checkRounds, Suite.checkMachine, Suite.checkPublished,
-	} {
+	)
+}
+
+// firstFault returns the first fault that one of the checks finds.
+func (s Suite) firstFault(checks ...func(Suite) error) error {
+	for _, check := range checks {
 		if err := check(s); err != nil {
 			return err
 		}
