@@ -66,15 +66,10 @@ func group(cells []record.Cell) []Visit {
 	}
 	sorted := record.Each(cells, func(c record.Cell) keyed { return keyed{c.Key(), c} })
 	slices.SortFunc(sorted, func(a, b keyed) int { return cmp.Compare(a.key, b.key) })
-	var visits []Visit
-	for _, same := range record.Gather(sorted, func(k keyed) record.Cell { return Place(k.cell) }) {
-		v := Visit{Cell: Place(same[0].cell)}
-		for _, k := range same {
-			v.Cells = append(v.Cells, k.cell)
-		}
-		visits = append(visits, v)
-	}
-	return visits
+	places := record.Gather(sorted, func(k keyed) record.Cell { return Place(k.cell) })
+	return record.Each(places, func(same []keyed) Visit {
+		return Visit{Place(same[0].cell), record.Each(same, func(k keyed) record.Cell { return k.cell })}
+	})
 }
 
 // The speed of a shared machine changes by a tenth or more within a second. Networks that are compared are
@@ -411,14 +406,10 @@ func partOf(all []Visit, cells []record.Cell, compared map[record.Cell]bool) Gro
 
 // keep leaves out cells, and networks without any.
 func (g *Group) keep(such func(c record.Cell, part int) bool) {
-	var visits []Visit
-	for _, v := range g.Visits {
+	g.Visits = record.Found(g.Visits, func(v Visit) (Visit, bool) {
 		v.Cells = record.Those(v.Cells, func(c record.Cell) bool { return such(c, g.Part(c)) })
-		if len(v.Cells) > 0 {
-			visits = append(visits, v)
-		}
-	}
-	g.Visits = visits
+		return v, len(v.Cells) > 0
+	})
 }
 
 // share finds the cells that take turns. A cell with no other to take turns with is measured by a whole trial.
