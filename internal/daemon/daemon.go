@@ -23,6 +23,7 @@ import (
 	"nettoll/internal/oneline"
 	"nettoll/internal/undo"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // Spec describes a program to be run.
@@ -132,11 +133,8 @@ func (d *Daemon) Fault() error {
 }
 
 // Complaints returns the last lines of the log that are about faults, if there are any.
-func (d *Daemon) Complaints() (all []string) {
-	for _, line := range d.log.complaints() {
-		all = append(all, d.String()+" says: "+line)
-	}
-	return all
+func (d *Daemon) Complaints() []string {
+	return record.Each(d.log.complaints(), func(line string) string { return d.String() + " says: " + line })
 }
 
 // Log returns the end of the daemon's log.
