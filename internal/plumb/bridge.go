@@ -75,11 +75,10 @@ func (b *Bridge) up(plug Attachment) error {
 		if err := n.Up(b.Name); err != nil || !b.gateway {
 			return err
 		}
-		var ways []netip.Prefix
-		for _, six := range plug.families() {
-			ways = append(ways, netip.PrefixFrom(Gateway(b.Host.Index, six), Subnet(b.Host.Index, six).Bits()))
+		way := func(six bool) netip.Prefix {
+			return netip.PrefixFrom(Gateway(b.Host.Index, six), Subnet(b.Host.Index, six).Bits())
 		}
-		return n.Addr(b.Name, ways...)
+		return n.Addr(b.Name, record.Each(plug.families(), way)...)
 	})
 }
 
