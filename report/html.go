@@ -425,12 +425,10 @@ func newTrialsView(trials []record.Trial) trialsView {
 		r := trialRow{
 			Round: t.Round, Order: t.Order, Network: networkName(t.Cell), Workload: t.Cell.Workload, Where: place(t.Cell),
 			Status: string(t.Status), Elapsed: strconv.FormatFloat(t.Elapsed, 'f', 1, 64), Remark: remark(t),
+			Varied: record.Each(varied, func(f record.Dimension) trialValue { return trialValue{Text: f.Text(t.Cell)} }),
 		}
 		if t.Part > 0 {
 			r.Part = strconv.Itoa(t.Part)
-		}
-		for _, f := range varied {
-			r.Varied = append(r.Varied, trialValue{Text: f.Text(t.Cell)})
 		}
 		for i, k := range kinds {
 			value := trialValue{}
@@ -498,12 +496,8 @@ func place(c record.Cell) string {
 }
 
 func remark(t record.Trial) string {
-	text := t.Reason
-	for _, w := range t.Warnings {
-		if text != "" {
-			text += "; "
-		}
-		text += w.Text
-	}
-	return text
+	var parts phrases
+	parts.some(t.Reason)
+	parts.some(record.Each(t.Warnings, func(w record.Warning) string { return w.Text })...)
+	return strings.Join(parts, "; ")
 }

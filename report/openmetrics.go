@@ -110,15 +110,7 @@ func trialFamily(res analysis.Result) family {
 // cellLabels returns the labels of a cell, with the opening brace.
 func cellLabels(s analysis.Scenario, c record.Cell) string {
 	parts := slices.DeleteFunc(described(s, c), func(p coordinate) bool { return p.value == "" })
-	var b strings.Builder
-	b.WriteByte('{')
-	for i, p := range parts {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(p.name + "=" + labelValue(p.value))
-	}
-	return b.String()
+	return "{" + strings.Join(record.Each(parts, func(p coordinate) string { return p.name + "=" + labelValue(p.value) }), ",")
 }
 
 var labelEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
