@@ -70,14 +70,6 @@ func expanded(t *testing.T, s Suite, known Known) []record.Cell {
 	return cells
 }
 
-func keys(cells []record.Cell) []string {
-	var out []string
-	for _, c := range cells {
-		out = append(out, c.Key())
-	}
-	return out
-}
-
 func TestExpand(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -203,7 +195,7 @@ func TestExpand(t *testing.T) {
 			s := with("host")
 			c.suite(&s)
 			cells := expanded(t, s, drivers())
-			if diff := cmp.Diff(c.want, keys(cells)); diff != "" {
+			if diff := cmp.Diff(c.want, record.Each(cells, record.Cell.Key)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -323,7 +315,7 @@ func TestSelfCheck(t *testing.T) {
 		"native/hosts=2/ipv4/1x1/engine:tcp_rr/distinct/twin=1",
 		"native/hosts=2/ipv4/1x1/engine:tcp_rr/distinct/twin=2",
 	}
-	if diff := cmp.Diff(want, keys(cells)); diff != "" {
+	if diff := cmp.Diff(want, record.Each(cells, record.Cell.Key)); diff != "" {
 		t.Error(diff)
 	}
 	if visits := Visits(cells, 1, 1); len(visits) != 4 {

@@ -21,7 +21,7 @@ func quick(t *testing.T) []record.Cell {
 
 func TestVisitsHoldEveryCellOnce(t *testing.T) {
 	cells := quick(t)
-	want := keys(cells)
+	want := record.Each(cells, record.Cell.Key)
 	slices.Sort(want)
 	for round := 1; round <= 20; round++ {
 		var got []string
@@ -37,7 +37,7 @@ func TestVisitsHoldEveryCellOnce(t *testing.T) {
 					t.Errorf("%s is not a cell of %+v", c.Key(), v)
 				}
 			}
-			got = append(got, keys(v.Cells)...)
+			got = append(got, record.Each(v.Cells, record.Cell.Key)...)
 		}
 		slices.Sort(got)
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -139,16 +139,13 @@ func complete(t *testing.T, path string) {
 	}
 }
 
-func names(t *testing.T, dir string) (all []string) {
+func names(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range entries {
-		all = append(all, e.Name())
-	}
-	return all
+	return record.Each(entries, os.DirEntry.Name)
 }
 
 // engineGroups returns the names of the existing control groups of private engines, except those of older ones.
