@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -140,12 +139,10 @@ func RulesOf(s *plumb.Site, programs map[string]string) Rules {
 func (r Rules) Hop(f network.Family, nodes ...*plumb.Node) network.Hop {
 	h, six := nodes[0].Host, f == network.IPv6
 	shared := r.shared[table{h, six}]
-	var names, all []string
+	names := record.Each(nodes, (*plumb.Node).Name)
+	var all []string
 	for _, node := range nodes {
-		names = append(names, node.Name())
-		if chains := Chains(node.Port); !slices.Contains(all, chains[0]) { // containers of one pod share them
-			all = append(all, chains...)
-		}
+		all = record.AddNew(all, Chains(node.Port)...) // containers of one pod share them
 	}
 	return network.Hop{
 		Name: h.Name() + "/rules-of-" + strings.Join(names, "-and-"), Kind: network.Rule,
