@@ -140,10 +140,7 @@ func TestAgreementsOfWhatIsCommon(t *testing.T) {
 		trials = append(trials, throughputTrial(c, 1, 9e9))
 	}
 	got := agreements(Analyze(fileOf(trials...)))
-	var tools []string
-	for _, a := range got {
-		tools = append(tools, a.Tool+" "+a.Kind.Name)
-	}
+	tools := record.Each(got, func(a Agreement) string { return a.Tool + " " + a.Kind.Name })
 	if !slices.Equal(tools, []string{"iperf3 throughput", "netperf throughput", "qperf throughput"}) {
 		t.Errorf("compared are %q", tools)
 	}

@@ -331,20 +331,17 @@ func newRow(c series, in circumstances) Row {
 		f.cell = c.cell
 		return f, true
 	}
-	for _, k := range record.Kinds() {
-		if f, ok := figure(k, func(s series) []Point { return s.points(k) }); ok {
-			row.Figures = append(row.Figures, f)
-		}
-	}
-	for _, k := range CPUKinds() {
-		if f, ok := figure(k, func(s series) []Point { return s.loads(k) }); ok {
-			row.CPU = append(row.CPU, f)
-		}
-		if f, ok := figure(costKind(k, c.cell), func(s series) []Point { return s.costs(k) }); ok {
-			row.Costs = append(row.Costs, f)
-		}
-	}
-	if f, ok := figure(inUseKind(), series.inUse); ok {
+	row.Figures = record.Found(record.Kinds(), func(k record.Kind) (Figure, bool) {
+		return figure(k, func(s series) []Point { return s.points(k) })
+	})
+	row.CPU = record.Found(CPUKinds(), func(k record.Kind) (Figure, bool) {
+		return figure(k, func(s series) []Point { return s.loads(k) })
+	})
+	row.Costs = record.Found(CPUKinds(), func(k record.Kind) (Figure, bool) {
+		return figure(costKind(k, c.cell), func(s series) []Point { return s.costs(k) })
+	})
+	inUse := record.Kind{Name: "cpu_in_use", Title: "CPU in use", Unit: "cpu-s/s", Better: record.LowerIsBetter}
+	if f, ok := figure(inUse, series.inUse); ok {
 		row.InUse = &f
 	}
 	ok := c.ok()
@@ -384,13 +381,8 @@ func newFigure(k record.Kind, points, base []Point, native bool, j judging) Figu
 
 // windowOf returns the median length of the windows of trials, in seconds.
 func windowOf(trials []*record.Trial) float64 {
-	var all []float64
-	for _, t := range trials {
-		if t.Window > 0 && !math.IsInf(t.Window, 0) {
-			all = append(all, t.Window)
-		}
-	}
-	return medianOf(all)
+	windows := record.Each(trials, func(t *record.Trial) float64 { return t.Window })
+	return medianOf(record.Those(windows, func(w float64) bool { return w > 0 && !math.IsInf(w, 0) }))
 }
 
 // finished returns the time at which the last trial ended.

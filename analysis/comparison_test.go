@@ -267,10 +267,7 @@ func TestDifferences(t *testing.T) {
 		{"not recorded in part", []record.Endpoint{{Role: "client", MTU: 9000}}, nil, []string{"client MTU 9000 against 1500"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var got []string
-			for _, d := range differences(tt.endpoints, tt.flows, endpointsOf(1500, nil), mss(1448)) {
-				got = append(got, d.text)
-			}
+			got := record.Each(differences(tt.endpoints, tt.flows, endpointsOf(1500, nil), mss(1448)), func(d difference) string { return d.text })
 			if !slices.Equal(got, tt.want) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}

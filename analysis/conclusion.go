@@ -133,13 +133,9 @@ type judge struct {
 }
 
 func newJudge(k reference.Check, tables []ReplicatedTable, published bool, conf judging) *judge {
-	j := &judge{check: k, published: published, judging: conf}
-	for _, t := range tables {
-		if len(k.Tables) == 0 || slices.Contains(k.Tables, t.Table.Name) {
-			j.tables = append(j.tables, t)
-		}
-	}
-	return j
+	return &judge{check: k, published: published, judging: conf, tables: record.Those(tables, func(t ReplicatedTable) bool {
+		return len(k.Tables) == 0 || slices.Contains(k.Tables, t.Table.Name)
+	})}
 }
 
 func (j *judge) run() finding {

@@ -211,11 +211,6 @@ func (s series) costs(k record.Kind) []Point {
 	return finitePoints(pairUp(s.loads(k), s.amounts()), func(p pair) float64 { return p.cell / p.native })
 }
 
-// inUseKind returns the metric of CPU use over idle.
-func inUseKind() record.Kind {
-	return record.Kind{Name: "cpu_in_use", Title: "CPU in use", Unit: "cpu-s/s", Better: record.LowerIsBetter}
-}
-
 // inUse returns how many CPUs the trials used over the idle machine: the cost of a unit times the number of units.
 func (s series) inUse() []Point {
 	name := record.CPUPerGB

@@ -207,10 +207,7 @@ func doubts(row Row, c series, in circumstances) warnings {
 			if remedy := levelling(c.cell, d); remedy != "" {
 				advice += "; " + remedy + " to rule that out"
 			}
-			var texts []string
-			for _, one := range d {
-				texts = append(texts, one.text)
-			}
+			texts := record.Each(d, func(one difference) string { return one.text })
 			out.add(WarnDiffers, advice, "not set up like %s: %s", base, strings.Join(texts, ", "))
 		}
 	}
@@ -248,7 +245,7 @@ func lost(c series) (out warnings) {
 		{record.Invalid, WarnInvalid, "did not take the intended path"},
 		{record.Skipped, WarnSkipped, "were skipped"},
 	} {
-		all := slices.DeleteFunc(slices.Clone(c.trials), func(t *record.Trial) bool { return t.Status != is.status })
+		all := record.Those(c.trials, func(t *record.Trial) bool { return t.Status == is.status })
 		n, of := len(all), len(c.trials)
 		if n == 0 || is.status == record.Skipped && n == of {
 			continue
@@ -282,12 +279,8 @@ func carried(c series) (out warnings) {
 		for _, text := range texts {
 			in := len(trials) // the text of a warning can differ from trial to trial
 			if len(texts) > 1 {
-				in = 0
-				for _, t := range trials {
-					if slices.ContainsFunc(t, func(w of) bool { return w.Text == text[0].Text }) {
-						in++
-					}
-				}
+				says := func(w of) bool { return w.Text == text[0].Text }
+				in = len(record.Those(trials, func(t []of) bool { return slices.ContainsFunc(t, says) }))
 			}
 			out.add(text[0].Code, carriedAdvice[text[0].Code], "%s (in %d of %d trials)", text[0].Text, in, len(c.trials))
 		}

@@ -39,7 +39,7 @@ func (f InForce) MarshalJSON() ([]byte, error) {
 
 // inForces returns the times of all networks that have some, services first, in the order of the plan.
 func inForces(planned []record.Cell, trials []record.Trial, level float64) (all []InForce) {
-	timed := slices.DeleteFunc(slices.Clone(trials), func(t record.Trial) bool { return t.InForce == nil })
+	timed := record.Those(trials, func(t record.Trial) bool { return t.InForce != nil })
 	if len(timed) == 0 {
 		return nil
 	}
@@ -55,12 +55,8 @@ func inForces(planned []record.Cell, trials []record.Trial, level float64) (all 
 		func(in record.InForce) float64 { return in.Service }, func(in record.InForce) float64 { return in.Policy },
 	} {
 		for _, own := range networks {
-			var values []float64
-			for _, t := range own {
-				if v := value(*t.InForce); v > 0 {
-					values = append(values, v)
-				}
-			}
+			times := record.Each(own, func(t record.Trial) float64 { return value(*t.InForce) })
+			values := record.Those(times, func(v float64) bool { return v > 0 })
 			if len(values) == 0 {
 				continue
 			}

@@ -178,14 +178,9 @@ func CompleteTrial(t *record.Trial) {
 
 // covered is the share of the window that transactions took, over all flows with transactions.
 func covered(bars []hdrhistogram.Bar, t *record.Trial) float64 {
-	flows := 0.0
-	for _, f := range t.Flows {
-		if f.Transactions > 0 {
-			flows++
-		}
-	}
-	if flows == 0 || t.Window <= 0 {
+	flows := record.Those(t.Flows, func(f record.Flow) bool { return f.Transactions > 0 })
+	if len(flows) == 0 || t.Window <= 0 {
 		return 0
 	}
-	return min(1, underWay(bars)/1e9/(flows*t.Window))
+	return min(1, underWay(bars)/1e9/(float64(len(flows))*t.Window))
 }

@@ -23,11 +23,8 @@ func streamOf(change func(*record.Trial)) series {
 }
 
 // cards returns the ends of a trial between machines, with the rates of their links in Mbit/s.
-func cards(driver string, rates ...int) (ends []record.Endpoint) {
-	for _, rate := range rates {
-		ends = append(ends, record.Endpoint{NIC: &record.NIC{Driver: driver, Speed: rate}})
-	}
-	return ends
+func cards(driver string, rates ...int) []record.Endpoint {
+	return record.Each(rates, func(rate int) record.Endpoint { return record.Endpoint{NIC: &record.NIC{Driver: driver, Speed: rate}} })
 }
 
 func TestLimit(t *testing.T) {

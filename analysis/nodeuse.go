@@ -29,8 +29,8 @@ func (u NodeUse) MarshalJSON() ([]byte, error) {
 // nodeUses returns the CPU use of the nodes' daemons for all networks, in the order in which they first appear. The daemons that
 // use most come first, in the same order for all networks. One that did not run in a trial used nothing there.
 func nodeUses(trials []record.Trial) (all []NodeUse) {
-	known := slices.DeleteFunc(slices.Clone(trials), func(t record.Trial) bool {
-		return t.Status != record.OK || t.CPU == nil || len(t.CPU.NodeDaemons) == 0 || t.Window <= 0
+	known := record.Those(trials, func(t record.Trial) bool {
+		return t.Status == record.OK && t.CPU != nil && len(t.CPU.NodeDaemons) > 0 && t.Window > 0
 	})
 	sums := map[string]float64{}
 	var names []string

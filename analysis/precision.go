@@ -55,13 +55,8 @@ func newCircumstances(res Result, all []series) circumstances {
 
 // comparedCells returns how many cells have figures and a baseline with figures.
 func comparedCells(all []series) int {
-	var measured []record.Cell
-	for _, c := range all {
-		if len(c.ok()) > 0 {
-			measured = append(measured, c.cell)
-		}
-	}
-	return record.Comparisons(measured)
+	measured := record.Those(all, func(c series) bool { return len(c.ok()) > 0 })
+	return record.Comparisons(record.Each(measured, func(c series) record.Cell { return c.cell }))
 }
 
 // givenUp reports whether a cell with these trials is not tried any
@@ -109,14 +104,9 @@ func completeRounds(all []series, s record.Settings) int {
 		if !c.cell.IsNative() || c.skipped() {
 			continue
 		}
-		last, alone := 0, true
-		for _, o := range all {
-			if o.cell != c.cell && o.cell.Against() == c.cell && !o.skipped() {
-				last, alone = max(last, until[o.cell]), false
-			}
-		}
-		if !alone {
-			until[c.cell] = last
+		others := record.Those(all, func(o series) bool { return o.cell != c.cell && o.cell.Against() == c.cell && !o.skipped() })
+		if len(others) > 0 {
+			until[c.cell] = slices.Max(record.Each(others, func(o series) int { return until[o.cell] }))
 		}
 	}
 	n := 0

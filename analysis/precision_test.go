@@ -16,13 +16,8 @@ func TestPrecision(t *testing.T) {
 	long.MinRounds = 9
 	any := settings
 	any.Precision = 0
-	only := func(trials []record.Trial, c record.Cell) (out []record.Trial) {
-		for _, t := range trials {
-			if t.Cell == c {
-				out = append(out, t)
-			}
-		}
-		return out
+	only := func(trials []record.Trial, c record.Cell) []record.Trial {
+		return record.Those(trials, func(t record.Trial) bool { return t.Cell == c })
 	}
 	var zeros []record.Trial
 	for i := range 8 {
@@ -75,12 +70,7 @@ func TestPrecisionIsOfTheRatio(t *testing.T) {
 	if more := got[streamCell("host").Key()].Rounds; more != 0 {
 		t.Errorf("the baseline is to have %d rounds for its own sake", more)
 	}
-	var alone []record.Trial
-	for _, tr := range trials {
-		if tr.Cell.IsNative() {
-			alone = append(alone, tr)
-		}
-	}
+	alone := record.Those(trials, func(t record.Trial) bool { return t.Cell.IsNative() })
 	if got := Precision(alone, settings95()); got[streamCell("host").Key()].Rounds == 0 {
 		t.Errorf("alone it has none: %+v", got)
 	}

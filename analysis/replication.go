@@ -455,13 +455,8 @@ func (f Figure) perClient(k record.Kind, clients int) Figure {
 	n := float64(max(1, clients))
 	out := Figure{Kind: k, Ratio: f.Ratio, cell: f.cell}
 	out.Summary, _ = f.Summary.over(n)
-	each := func(total []Point) (all []Point) {
-		for _, p := range total {
-			all = append(all, Point{p.Round, p.Value / n})
-		}
-		return all
-	}
-	out.Points, out.base = each(f.Points), each(f.base)
+	share := func(p Point) Point { return Point{p.Round, p.Value / n} }
+	out.Points, out.base = record.Each(f.Points, share), record.Each(f.base, share)
 	return out
 }
 

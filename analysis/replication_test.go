@@ -117,13 +117,11 @@ func cellAt(t *testing.T, r Replication, table, network, label string) Replicate
 
 func conclusionOf(t *testing.T, r Replication, part string) CheckedConclusion {
 	t.Helper()
-	for _, c := range r.Conclusions {
-		if strings.Contains(c.Conclusion.Text, part) {
-			return c
-		}
+	c, found := record.First(r.Conclusions, func(c CheckedConclusion) bool { return strings.Contains(c.Conclusion.Text, part) })
+	if !found {
+		t.Fatalf("%s has no conclusion on %q", r.Source.Name, part)
 	}
-	t.Fatalf("%s has no conclusion on %q", r.Source.Name, part)
-	return CheckedConclusion{}
+	return c
 }
 
 const crowds = "one server, many clients"

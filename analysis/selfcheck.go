@@ -121,13 +121,10 @@ type twinRounds struct {
 
 // twins returns the paired rounds of every second twin and the first of its scenario.
 func twins(all []series, k record.Kind) []twinRounds {
-	var out []twinRounds
-	for _, c := range all {
-		if c.cell.Twin == 2 {
-			out = append(out, twinRounds{pairUp(c.points(k), c.base.points(k)), c.primary().Name == k.Name})
-		}
-	}
-	return out
+	second := record.Those(all, func(c series) bool { return c.cell.Twin == 2 })
+	return record.Each(second, func(c series) twinRounds {
+		return twinRounds{pairUp(c.points(k), c.base.points(k)), c.primary().Name == k.Name}
+	})
 }
 
 // Attained is the probability that the signed-rank test of n pairs without

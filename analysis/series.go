@@ -94,7 +94,7 @@ func BaselineName(c record.Cell) string { return cmp.Or(c.Baseline, "native") }
 
 // ok returns the trials that were measured over the intended path.
 func (s series) ok() []*record.Trial {
-	return slices.DeleteFunc(slices.Clone(s.trials), func(t *record.Trial) bool { return t.Status != record.OK })
+	return record.Those(s.trials, func(t *record.Trial) bool { return t.Status == record.OK })
 }
 
 // skipped reports whether the cell was tried and skipped every time: it cannot run here.
@@ -159,11 +159,7 @@ func usable(k record.Kind, m record.Metric) bool {
 }
 
 func values(points []Point) []float64 {
-	out := make([]float64, len(points))
-	for i, p := range points {
-		out[i] = p.Value
-	}
-	return out
+	return record.Each(points, func(p Point) float64 { return p.Value })
 }
 
 // level is the confidence requested for the intervals and tests of a

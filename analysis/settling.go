@@ -64,15 +64,11 @@ func spreadOf(values []float64) Spread {
 
 // settlings returns the settlings of all networks that were watched, in the order in which they first appear.
 func settlings(trials []record.Trial) (all []Settling) {
-	watched := slices.DeleteFunc(slices.Clone(trials), func(t record.Trial) bool { return t.Settle == nil })
+	watched := record.Those(trials, func(t record.Trial) bool { return t.Settle != nil })
 	for _, own := range record.Gather(watched, func(t record.Trial) record.Cell { return built(t.Cell) }) {
 		s := Settling{Cell: built(own[0].Cell), Built: len(own)}
 		of := func(value func(*record.Settle) float64) Spread {
-			values := make([]float64, len(own))
-			for i, t := range own {
-				values[i] = value(t.Settle)
-			}
-			return spreadOf(values)
+			return spreadOf(record.Each(own, func(t record.Trial) float64 { return value(t.Settle) }))
 		}
 		s.Wait = of(func(one *record.Settle) float64 { return one.Wait })
 		s.CPU = of(func(one *record.Settle) float64 { return one.CPU })
@@ -102,14 +98,9 @@ func settlings(trials []record.Trial) (all []Settling) {
 
 // namespacesOf is namespaces for the trials over a network, given as built returns it.
 func namespacesOf(network record.Cell, trials []record.Trial) Namespaces {
-	measured, apart := false, false
-	for _, t := range trials {
-		if t.Status == record.OK && built(t.Cell) == network {
-			measured = true
-			apart = apart || t.CPU != nil && len(t.CPU.Hosts) > 0
-		}
-	}
-	return Namespaces(network.Hosts > 1 && measured && !apart)
+	measured := record.Those(trials, func(t record.Trial) bool { return t.Status == record.OK && built(t.Cell) == network })
+	apart := slices.ContainsFunc(measured, func(t record.Trial) bool { return t.CPU != nil && len(t.CPU.Hosts) > 0 })
+	return Namespaces(network.Hosts > 1 && len(measured) > 0 && !apart)
 }
 
 // built returns what a cell says about its network, without the traffic over it, the endpoints' settings for that, and

@@ -35,9 +35,7 @@ func trendP(points []Point) float64 {
 	if s == 0 {
 		return 1
 	}
-	if s < 0 {
-		s = -s
-	}
+	s = max(s, -s)
 	if !tied && n <= exactTrend {
 		return min(1, 2*inversionsAtMost(n, (n*(n-1)/2-s)/2))
 	}
@@ -70,14 +68,8 @@ func inversionsAtMost(n, most int) float64 {
 func trendVariance(points []Point) float64 {
 	term := func(t int) float64 { return float64(t) * float64(t-1) * float64(2*t+5) }
 	variance := term(len(points))
-	sorted := slices.Sorted(slices.Values(values(points)))
-	for i := 0; i < len(sorted); {
-		j := i
-		for j < len(sorted) && sorted[j] == sorted[i] {
-			j++
-		}
-		variance -= term(j - i)
-		i = j
+	for _, equal := range record.Gather(points, func(p Point) float64 { return p.Value }) {
+		variance -= term(len(equal))
 	}
 	return variance / 18
 }
@@ -216,9 +208,7 @@ func alike(row Row, k record.Kind, points, base []Point, trend bool, in circumst
 		series = values(points)
 	} else {
 		of = "the ratio of " + k.Title + " to " + BaselineName(row.Cell)
-		for _, p := range pairUp(points, base) {
-			series = append(series, math.Log(p.cell)-math.Log(p.native))
-		}
+		series = record.Each(pairUp(points, base), func(p pair) float64 { return math.Log(p.cell) - math.Log(p.native) })
 	}
 	if slices.ContainsFunc(series, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }) {
 		return nil
@@ -250,12 +240,7 @@ const (
 func unstationary(k record.Kind, trials []*record.Trial) []Warning {
 	var changes []float64
 	for _, parts := range record.Gather(trials, func(t *record.Trial) int { return t.Round }) {
-		var here []float64
-		for _, t := range parts {
-			if d, ok := change(courseOf(k, t)); ok {
-				here = append(here, d)
-			}
-		}
+		here := record.Found(parts, func(t *record.Trial) (float64, bool) { return change(courseOf(k, t)) })
 		if len(here) > 0 {
 			changes = append(changes, medianOf(here))
 		}
@@ -278,15 +263,12 @@ func unstationary(k record.Kind, trials []*record.Trial) []Warning {
 }
 
 // courseOf returns the traffic in each part of a trial's window, in the quantity that the metric is about.
-func courseOf(k record.Kind, t *record.Trial) (parts []float64) {
+func courseOf(k record.Kind, t *record.Trial) []float64 {
 	switch {
 	case t.Course == nil:
 		return nil
 	case k.Unit == "bit/s", k.Name == record.PacketRate:
-		for _, n := range t.Course.Bytes {
-			parts = append(parts, float64(n))
-		}
-		return parts
+		return record.Each(t.Course.Bytes, func(n uint64) float64 { return float64(n) })
 	}
 	return t.Course.Transactions
 }

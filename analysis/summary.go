@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"nettoll/record"
 )
 
 // Summary describes where the values of repeated trials lie.
@@ -51,10 +53,7 @@ func summarize(values []float64, level float64) Summary {
 		}
 		return s
 	}
-	logs := make([]float64, n)
-	for i, v := range x {
-		logs[i] = math.Log(v)
-	}
+	logs := record.Each(x, math.Log)
 	// Rounding must not carry anything out of the range of the values.
 	within := func(log float64) float64 { return min(max(math.Exp(log), s.Min), s.Max) }
 	s.Estimate = within(pseudomedian(logs))
@@ -146,23 +145,20 @@ func outliers(points []Point, least float64) []Point {
 	if middle <= 0 {
 		return nil
 	}
-	deviations := make([]float64, len(points))
+	deviation := func(p Point) float64 { return math.Abs(p.Value/middle - 1) }
+	deviations := record.Each(points, deviation)
 	mean := 0.0
-	for i, p := range points {
-		deviations[i] = math.Abs(p.Value/middle - 1)
-		mean += deviations[i] / float64(len(points))
+	for _, d := range deviations {
+		mean += d / float64(len(points))
 	}
 	scale := medianOf(deviations) / 0.6745
 	if scale == 0 {
 		scale = 1.2533 * mean
 	}
-	var out []Point
-	for i, p := range points {
-		if d := deviations[i]; d > 3.5*scale && d > least && !math.IsInf(d, 0) {
-			out = append(out, p)
-		}
-	}
-	return out
+	return record.Those(points, func(p Point) bool {
+		d := deviation(p)
+		return d > 3.5*scale && d > least && !math.IsInf(d, 0)
+	})
 }
 
 // pseudomedian is the Hodges–Lehmann estimate of the centre of differences: the median of the Walsh averages
@@ -354,12 +350,8 @@ func plainRanks(n int) []float64 {
 // midRanks returns the ranks of the absolute differences other than 0, where ties share
 // the mean of their ranks, and T of the positive and of the negative differences.
 func midRanks(differences []float64) (ranks []float64, positive, negative float64) {
-	d := slices.DeleteFunc(slices.Clone(differences), func(v float64) bool { return v == 0 })
-	sizes := make([]float64, len(d))
-	for i, v := range d {
-		sizes[i] = math.Abs(v)
-	}
-	ranks = midRanksOf(sizes)
+	d := record.Those(differences, func(v float64) bool { return v != 0 })
+	ranks = midRanksOf(record.Each(d, math.Abs))
 	for i, r := range ranks {
 		if d[i] > 0 {
 			positive += r

@@ -137,14 +137,9 @@ func TestOutliers(t *testing.T) {
 		{"zeros", series(0, 0, 0, 0, 0, 7), nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := outliers(tt.points, 0.05)
-			if len(got) != len(tt.rounds) {
-				t.Fatalf("got %v, want rounds %v", got, tt.rounds)
-			}
-			for i, p := range got {
-				if p.Round != tt.rounds[i] {
-					t.Errorf("got %v, want rounds %v", got, tt.rounds)
-				}
+			got := record.Each(outliers(tt.points, 0.05), func(p Point) int { return p.Round })
+			if !slices.Equal(got, tt.rounds) {
+				t.Errorf("got rounds %v, want %v", got, tt.rounds)
 			}
 		})
 	}

@@ -105,7 +105,7 @@ func sweeps(res Result) []Sweep {
 
 // groups gathers scenarios that differ in nothing but the axes, in the order of the plan.
 func groups(all []Scenario, x, y axis) [][]Scenario {
-	fitting := slices.DeleteFunc(slices.Clone(all), func(s Scenario) bool { return !x.holds(s.Cell) || !y.holds(s.Cell) })
+	fitting := record.Those(all, func(s Scenario) bool { return x.holds(s.Cell) && y.holds(s.Cell) })
 	return record.Gather(fitting, func(s Scenario) record.Cell { return y.without(x.without(s.Cell)) })
 }
 
@@ -147,13 +147,8 @@ func kindsOf(s Sweep, g []Scenario) []record.Kind {
 		_, ok := s.First(func(r Row) (Figure, bool) { return r.Figure(name) })
 		return ok
 	}
-	pairs := map[int]bool{}
-	crowded := false
-	for _, scenario := range g {
-		pairs[scenario.Cell.Pairs()] = true
-		crowded = crowded || scenario.Cell.Pairs() > 1
-	}
-	crowded = crowded && has(record.ThroughputPerClient)
+	pairs := record.Distinct(g, func(s Scenario) int { return s.Cell.Pairs() })
+	crowded := slices.Max(pairs) > 1 && has(record.ThroughputPerClient)
 	names := slices.DeleteFunc(append(record.Primary(g[0].Cell.Workload), record.LatencyMean), func(name string) bool { return !has(name) })
 	if slices.Contains(names, record.LatencyP50) && (crowded || names[0] != record.TransactionRate) {
 		names = slices.DeleteFunc(names, func(name string) bool { return name == record.TransactionRate })
@@ -164,13 +159,7 @@ func kindsOf(s Sweep, g []Scenario) []record.Kind {
 	if len(pairs) > 1 && has(record.Fairness) {
 		names = append(names, record.Fairness)
 	}
-	var out []record.Kind
-	for _, name := range names {
-		if k, known := record.KindOf(name); known {
-			out = record.AddNew(out, k)
-		}
-	}
-	return out
+	return record.AddNew([]record.Kind(nil), record.Found(names, record.KindOf)...)
 }
 
 // Axis is a quantity that is varied on purpose.
@@ -203,10 +192,7 @@ func (a axis) without(c record.Cell) record.Cell {
 
 // ticks returns the ticks of the scenarios, each once, in order.
 func (a axis) ticks(g []Scenario) []Tick {
-	var out []Tick
-	for _, s := range g {
-		out = record.AddNew(out, a.tick(s.Cell))
-	}
+	out := record.Distinct(g, func(s Scenario) Tick { return a.tick(s.Cell) })
 	slices.SortStableFunc(out, func(x, y Tick) int { return cmp.Compare(x.Value, y.Value) })
 	if !a.Numeric {
 		for i := range out {

@@ -38,11 +38,7 @@ func mesh(mtu, rules int) func(*record.Cell) {
 }
 
 func labels(ticks []Tick) []string {
-	var out []string
-	for _, t := range ticks {
-		out = append(out, t.Label)
-	}
-	return out
+	return record.Each(ticks, func(t Tick) string { return t.Label })
 }
 
 func axesOf(all []Sweep) []string {
@@ -59,10 +55,7 @@ func axesOf(all []Sweep) []string {
 
 // The three matrices of the measurements of 2014 in one run.
 func TestSweepsOfCrowds(t *testing.T) {
-	var cells []func(*record.Cell)
-	for _, n := range []int{8, 1, 2, 4, 16, 20} {
-		cells = append(cells, crowd(1, n, 1))
-	}
+	cells := record.Each([]int{8, 1, 2, 4, 16, 20}, func(n int) func(*record.Cell) { return crowd(1, n, 1) })
 	for _, n := range []int{2, 4, 20} {
 		cells = append(cells, crowd(n, n, 1))
 	}

@@ -96,22 +96,16 @@ func rowOf(t *testing.T, res Result, network string) Row {
 }
 
 func codes(ws []Warning) []string {
-	var out []string
-	for _, w := range ws {
-		out = append(out, w.Code)
-	}
-	return out
+	return record.Each(ws, func(w Warning) string { return w.Code })
 }
 
 func warningOf(t *testing.T, ws []Warning, code string) Warning {
 	t.Helper()
-	for _, w := range ws {
-		if w.Code == code {
-			return w
-		}
+	w, found := record.First(ws, func(w Warning) bool { return w.Code == code })
+	if !found {
+		t.Fatalf("no warning %s among %q", code, codes(ws))
 	}
-	t.Fatalf("no warning %s among %q", code, codes(ws))
-	return Warning{}
+	return w
 }
 
 // each returns pointers to the trials, as a series has them.

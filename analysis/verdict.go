@@ -116,7 +116,7 @@ func judgeTogether(all []*Comparison, level float64) (tested int) {
 // adjust sets Holm's adjusted p-values of comparisons with an interval: of m of them, in
 // ascending order of p, the i-th is (m−i+1)·p, at most 1, and at least that of the one before.
 func adjust(all []*Comparison) (m int) {
-	tested := slices.DeleteFunc(slices.Clone(all), func(c *Comparison) bool { return c.Level == 0 })
+	tested := record.Those(all, func(c *Comparison) bool { return c.Level != 0 })
 	slices.SortStableFunc(tested, func(a, b *Comparison) int { return cmp.Compare(a.P, b.P) })
 	before := 0.0
 	for i, c := range tested {

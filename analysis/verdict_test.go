@@ -67,11 +67,8 @@ func TestVerdicts(t *testing.T) {
 }
 
 func TestHolm(t *testing.T) {
-	of := func(ps ...float64) (all []*Comparison) {
-		for _, p := range ps {
-			all = append(all, &Comparison{P: p, Interval: Interval{Level: 0.95}})
-		}
-		return all
+	of := func(ps ...float64) []*Comparison {
+		return record.Each(ps, func(p float64) *Comparison { return &Comparison{P: p, Interval: Interval{Level: 0.95}} })
 	}
 	for _, tt := range []struct{ p, want []float64 }{
 		{[]float64{0.01, 0.04, 0.03}, []float64{0.03, 0.06, 0.06}},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -183,11 +184,8 @@ const (
 // docker starts containers on the default bridge of a private engine, with nettoll and with the docker command, one
 // right after the other.
 func docker(ctx context.Context, _ *work) (err error) {
-	if _, err := exec.LookPath("docker"); err != nil {
-		fmt.Fprintln(os.Stderr, "docker: left out:", err)
-		return nil
-	}
-	if err := dockerd.Available(); err != nil {
+	_, missing := exec.LookPath("docker")
+	if err := cmp.Or(missing, dockerd.Available()); err != nil {
 		fmt.Fprintln(os.Stderr, "docker: left out:", err)
 		return nil
 	}

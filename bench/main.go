@@ -20,6 +20,7 @@ import (
 	"nettoll/internal/cgroup"
 	"nettoll/internal/keeper"
 	"nettoll/platform/lab"
+	"nettoll/record"
 )
 
 func init() { runtime.LockOSThread() }
@@ -102,10 +103,7 @@ type work struct {
 // wanted parses the arguments and returns the parts to run, in the order of the table.
 func wanted(args []string) (all []*work, err error) {
 	keep, sizes := "", map[string]int{} // 0: the usual one
-	var names []string
-	for _, p := range parts {
-		names = append(names, p.name)
-	}
+	names := record.Each(parts, func(p part) string { return p.name })
 	for _, arg := range args {
 		name, value, given := strings.Cut(arg, "=")
 		if name == "keep" {

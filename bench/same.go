@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"time"
+
+	"gonum.org/v1/gonum/stat"
 
 	"nettoll/analysis"
 	"nettoll/network"
@@ -28,13 +29,7 @@ func (r ratios) median() float64 {
 }
 
 // geometric returns the geometric mean.
-func (r ratios) geometric() float64 {
-	sum := 0.0
-	for _, v := range r {
-		sum += math.Log(v)
-	}
-	return math.Exp(sum / float64(len(r)))
-}
+func (r ratios) geometric() float64 { return stat.GeometricMean(r, nil) }
 
 // show prints a ratio and whether it meets the aim.
 func (r ratios) show(what string, atLeast bool, aim float64) {
@@ -84,8 +79,8 @@ func (f findings) show(different, held string, runs int) {
 // partOf returns a run file with only some of its cells, and only some of their trials.
 func partOf(f *record.File, cell func(record.Cell) bool, trial func(record.Trial) bool) *record.File {
 	part := *f
-	part.Run.Cells = slices.DeleteFunc(slices.Clone(f.Run.Cells), func(c record.Cell) bool { return !cell(c) })
-	part.Trials = slices.DeleteFunc(slices.Clone(f.Trials), func(t record.Trial) bool { return !cell(t.Cell) || !trial(t) })
+	part.Run.Cells = record.Those(f.Run.Cells, cell)
+	part.Trials = record.Those(f.Trials, func(t record.Trial) bool { return cell(t.Cell) && trial(t) })
 	return &part
 }
 
@@ -284,12 +279,10 @@ func alone(ctx context.Context, w *work, suite string, args ...string) error {
 }
 
 // takingTurns returns the networks of a run that took turns, or failed.
-func takingTurns(f *record.File) (names []string) {
-	for _, t := range f.Trials {
+func takingTurns(f *record.File) []string {
+	such := record.Those(f.Trials, func(t record.Trial) bool {
 		whole := t.Status == record.OK && len(t.Slices) == 0
-		if !t.Cell.IsNative() && t.Status != record.Skipped && !whole && !slices.Contains(names, t.Cell.Network) {
-			names = append(names, t.Cell.Network)
-		}
-	}
-	return names
+		return !t.Cell.IsNative() && t.Status != record.Skipped && !whole
+	})
+	return record.Distinct(such, func(t record.Trial) string { return t.Cell.Network })
 }

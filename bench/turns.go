@@ -85,9 +85,6 @@ func inSlices(f *record.File, elapsed float64) {
 	whole := f.Ends[0].Elapsed
 	ratios{1 - (slices+settling)/whole}.show("time outside of slices and settling", false, 0.15)
 	fmt.Printf("%-46s %6.2f, and in settling %.2f\n", "time in slices", slices/whole, settling/whole)
-	networks := map[string]bool{}
-	for _, c := range f.Run.Cells {
-		networks[fmt.Sprint(c.Network, c.Hosts)] = true
-	}
+	networks := record.Distinct(f.Run.Cells, func(c record.Cell) string { return fmt.Sprint(c.Network, c.Hosts) })
 	ratios{elapsed / (byHand * float64(len(networks)))}.show("default suite ÷ 10 × 10 s of iperf3 and qperf", false, 1)
 }

@@ -34,7 +34,7 @@ func (s Suite) conditions(known Known) ([]record.Cell, []Skip, error) {
 // checkTaken finds a condition that no network of the run takes.
 func (s Suite) checkTaken(cells []record.Cell, known Known) error {
 	for _, d := range record.Dimensions(record.Condition) {
-		set := slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return !d.IsSet(c) })
+		set := record.Those(cells, d.IsSet)
 		if len(set) == 0 || slices.ContainsFunc(set, func(c record.Cell) bool { return d.TakenBy(known.kindOf(c.Network).Has) }) {
 			continue
 		}
@@ -269,10 +269,7 @@ func (k Known) Shape(u Underlay) (Underlay, error) {
 	if u.Rate != 0 { // an instance that only the user knows
 		return u, nil
 	}
-	var names []string
-	for _, i := range k.Instances {
-		names = append(names, i.Name)
-	}
+	names := record.Each(k.Instances, func(i Instance) string { return i.Name })
 	return u, fmt.Errorf("unknown instance %q; %s, or write its rate, such as %s:rate=1gbit",
 		u.Instance, listed(u.Instance, names, "nettoll list instances"), u.Instance)
 }

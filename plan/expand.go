@@ -156,16 +156,11 @@ func across(cell record.Cell, drives []drive, placements, networks []string) []r
 // suite lists them.
 func (s Suite) fit(nets []named) (fits [][]int, hosts []int, err error) {
 	for _, net := range nets {
-		var fit []int
 		asked := once(s.Hosts)
 		if len(asked) == 0 {
 			asked = net.kind.Hosts
 		}
-		for _, h := range asked {
-			if net.kind.Spans(h) {
-				fit = append(fit, h)
-			}
-		}
+		fit := record.Those(asked, net.kind.Spans)
 		if why, fix := s.unfit(net); why != "" && net.field != "" && !net.moved {
 			return nil, nil, s.fault(net.field, "%s; %s, or leave %s out", why, fix, net.name)
 		}
@@ -182,13 +177,11 @@ func (s Suite) fit(nets []named) (fits [][]int, hosts []int, err error) {
 // KeepFitting leaves out networks that the user did not name and that make no sense on the requested numbers of
 // hosts, unless that would leave none.
 func (s *Suite) KeepFitting(known Known) {
-	var fitting []string
-	for _, name := range s.Networks {
+	fitting := record.Those(s.Networks, func(name string) bool {
 		t, ok := known.find(s.home(known), name)
-		if why, _ := s.unfit(named{name: name, kind: t}); !ok || why == "" {
-			fitting = append(fitting, name)
-		}
-	}
+		why, _ := s.unfit(named{name: name, kind: t})
+		return !ok || why == ""
+	})
 	if len(fitting) > 0 {
 		s.Networks = fitting
 	}
@@ -214,23 +207,7 @@ func hostCount(numbers []int) string {
 }
 
 // list writes numbers for people: 1, 2 or 3.
-func list(numbers []int) string {
-	var texts []string
-	for _, n := range numbers {
-		texts = append(texts, strconv.Itoa(n))
-	}
-	return either(texts)
-}
+func list(numbers []int) string { return either(record.Each(numbers, strconv.Itoa)) }
 
 // once removes repeated values.
-func once[T comparable](list []T) []T {
-	var out []T
-	seen := make(map[T]bool)
-	for _, v := range list {
-		if !seen[v] {
-			seen[v] = true
-			out = append(out, v)
-		}
-	}
-	return out
-}
+func once[T comparable](list []T) []T { return record.Distinct(list, func(v T) T { return v }) }

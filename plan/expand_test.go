@@ -48,11 +48,9 @@ func drivers() Known {
 }
 
 // drives returns workloads with all their options.
-func drives(names ...string) (all []Drive) {
-	for _, n := range names {
-		all = append(all, Drive{Workload: n, Options: []string{"streams", "message-size", "window", "congestion", "zero-copy", "skip-rx-copy", "request-size", "response-size"}})
-	}
-	return all
+func drives(names ...string) []Drive {
+	options := []string{"streams", "message-size", "window", "congestion", "zero-copy", "skip-rx-copy", "request-size", "response-size"}
+	return record.Each(names, func(n string) Drive { return Drive{Workload: n, Options: options} })
 }
 
 // with returns the default suite with one workload over the networks.
@@ -70,14 +68,6 @@ func expanded(t *testing.T, s Suite, known Known) []record.Cell {
 		t.Fatal(err)
 	}
 	return cells
-}
-
-func keys(cells []record.Cell) []string {
-	var out []string
-	for _, c := range cells {
-		out = append(out, c.Key())
-	}
-	return out
 }
 
 func TestExpand(t *testing.T) {
@@ -205,7 +195,7 @@ func TestExpand(t *testing.T) {
 			s := with("host")
 			c.suite(&s)
 			cells := expanded(t, s, drivers())
-			if diff := cmp.Diff(c.want, keys(cells)); diff != "" {
+			if diff := cmp.Diff(c.want, record.Each(cells, record.Cell.Key)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -325,7 +315,7 @@ func TestSelfCheck(t *testing.T) {
 		"native/hosts=2/ipv4/1x1/engine:tcp_rr/distinct/twin=1",
 		"native/hosts=2/ipv4/1x1/engine:tcp_rr/distinct/twin=2",
 	}
-	if diff := cmp.Diff(want, keys(cells)); diff != "" {
+	if diff := cmp.Diff(want, record.Each(cells, record.Cell.Key)); diff != "" {
 		t.Error(diff)
 	}
 	if visits := Visits(cells, 1, 1); len(visits) != 4 {

@@ -88,11 +88,8 @@ type Drive struct {
 }
 
 // tools returns the names of all tools.
-func (k Known) tools() (names []string) {
-	for _, t := range k.Tools {
-		names = append(names, t.Name)
-	}
-	return names
+func (k Known) tools() []string {
+	return record.Each(k.Tools, func(t Tool) string { return t.Name })
 }
 
 // tool finds a tool by its name.
@@ -140,33 +137,22 @@ func (t Network) speaks(family int) bool {
 }
 
 // usual returns the networks that the name of a platform stands for where a network is expected.
-func (k Known) usual(platform string) (all []Network) {
+func (k Known) usual(platform string) []Network {
 	p, _ := record.First(k.Platforms, func(p Platform) bool { return p.Name == platform })
-	for _, name := range p.Usual {
-		if t, ok := k.find(platform, name); ok {
-			all = append(all, t)
-		}
-	}
-	return all
+	return record.Found(p.Usual, func(name string) (Network, bool) { return k.find(platform, name) })
 }
 
 // taking returns a network of each platform that takes a condition, one of the usual ones if any of these does.
-func (k Known) taking(d record.Dimension) (names []string) {
-	for _, p := range k.platforms() {
+func (k Known) taking(d record.Dimension) []string {
+	return record.Found(k.platforms(), func(p string) (string, bool) {
 		taker, ok := record.First(append(k.usual(p), k.on(p)...), func(n Network) bool { return d.TakenBy(n.Has) })
-		if ok {
-			names = append(names, k.name(p, taker.Name))
-		}
-	}
-	return names
+		return k.name(p, taker.Name), ok
+	})
 }
 
 // platforms returns the names of all platforms.
-func (k Known) platforms() (names []string) {
-	for _, p := range k.Platforms {
-		names = append(names, p.Name)
-	}
-	return names
+func (k Known) platforms() []string {
+	return record.Each(k.Platforms, func(p Platform) string { return p.Name })
 }
 
 // platformOf returns the platform of a cell's network.
@@ -183,13 +169,8 @@ func (k Known) kindOf(network string) Network {
 }
 
 // on returns the networks of a platform.
-func (k Known) on(platform string) (all []Network) {
-	for _, t := range k.Networks {
-		if t.on(platform) {
-			all = append(all, t)
-		}
-	}
-	return all
+func (k Known) on(platform string) []Network {
+	return record.Those(k.Networks, func(t Network) bool { return t.on(platform) })
 }
 
 // find finds a network of a platform by its name.
@@ -203,13 +184,11 @@ func (k Known) like(platform, name string) (Network, bool) {
 }
 
 // elsewhere returns the other platforms that have a network of that name.
-func (k Known) elsewhere(platform, name string) (others []string) {
-	for _, p := range k.platforms() {
-		if _, ok := k.find(p, name); ok && p != platform {
-			others = append(others, p)
-		}
-	}
-	return others
+func (k Known) elsewhere(platform, name string) []string {
+	return record.Those(k.platforms(), func(p string) bool {
+		_, ok := k.find(p, name)
+		return ok && p != platform
+	})
 }
 
 // name returns the name that cells use for a network of a platform.
@@ -302,13 +281,11 @@ func (s Suite) networks(known Known) (nets []named, skips []Skip, err error) {
 
 // regained returns networks that the suite skips because the platform it was written for lacks them, and that the
 // platform it was moved to has.
-func (s Suite) regained(known Known) (all []Network) {
-	for _, k := range s.Skips {
-		if t, ok := known.find(s.Platform, k.Network); ok && s.moved {
-			all = append(all, t)
-		}
+func (s Suite) regained(known Known) []Network {
+	if !s.moved {
+		return nil
 	}
-	return all
+	return record.Found(s.Skips, func(k Skip) (Network, bool) { return known.find(s.Platform, k.Network) })
 }
 
 // split splits the name of a network into platform and name.
@@ -348,10 +325,7 @@ func (s Suite) unknownNetwork(field, platform, name string, known Known) error {
 	if slices.Contains(clusters, name) {
 		return s.fault(field, "%s needs a cluster with its agents, which nettoll does not start; calico-… and flannel-… can be measured without one, and what a CNI plugin builds by itself (--cni-conf)", name)
 	}
-	var here []string
-	for _, t := range known.on(platform) {
-		here = append(here, t.Name)
-	}
+	here := record.Each(known.on(platform), func(t Network) string { return t.Name })
 	return s.unknown(field, "network", name, here)
 }
 

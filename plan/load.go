@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -436,7 +437,7 @@ func (s Suite) YAML() (string, error) {
 		yaml.Flow(false), yaml.IndentSequence(true),
 		yaml.CustomMarshaler(func(r Ratio) ([]byte, error) { return []byte(r.String()), nil }),
 		yaml.CustomMarshaler(func(t Topology) ([]byte, error) { return []byte(t.String()), nil }),
-		yaml.CustomMarshaler(func(u Underlay) ([]byte, error) { return []byte(strconv.Quote(shapeText(u))), nil }),
+		yaml.CustomMarshaler(func(u Underlay) ([]byte, error) { return []byte(strconv.Quote(cmp.Or(u.String(), unshaped))), nil }),
 		yaml.CustomMarshaler(func(w Workload) ([]byte, error) { return []byte(w.flow()), nil }),
 	)
 	if err != nil {
@@ -447,14 +448,6 @@ func (s Suite) YAML() (string, error) {
 		out += "turns: false\n"
 	}
 	return out, nil
-}
-
-// shapeText writes a shape for a file, where the zero shape has a name.
-func shapeText(u Underlay) string {
-	if text := u.String(); text != "" {
-		return text
-	}
-	return "none"
 }
 
 // flow writes a workload with its options for a file, on one line.
@@ -496,9 +489,7 @@ func Names() []string {
 		return names
 	}
 	for _, f := range files {
-		if name := strings.TrimSuffix(f.Name(), ".yaml"); !slices.Contains(names, name) {
-			names = append(names, name)
-		}
+		names = record.AddNew(names, strings.TrimSuffix(f.Name(), ".yaml"))
 	}
 	return names
 }

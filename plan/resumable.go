@@ -19,10 +19,8 @@ func Resumable(cells []record.Cell, set record.Settings, known Known) error {
 		return fmt.Errorf("it has %d cells, and must have 1 to %d", n, MaxCells)
 	}
 	limits := limitsOf(set)
-	for _, check := range []func(Suite) error{Suite.checkNumbers, Suite.checkTimes, Suite.checkRounds} {
-		if err := check(limits); err != nil {
-			return fmt.Errorf("settings: %w", unadvised(err))
-		}
+	if err := limits.firstFault(Suite.checkNumbers, Suite.checkTimes, Suite.checkRounds); err != nil {
+		return fmt.Errorf("settings: %w", unadvised(err))
 	}
 	for i, c := range cells {
 		suite, err := suiteOf(c, limits)

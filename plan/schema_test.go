@@ -131,11 +131,8 @@ func oneOrMore(value *jsonschema.Schema) []*jsonschema.Schema {
 }
 
 // enum returns the values of a dimension that are names.
-func enum(d record.Dimension) (all []any) {
-	for _, value := range d.Values {
-		all = append(all, value)
-	}
-	return all
+func enum(d record.Dimension) []any {
+	return record.Each(d.Values, func(value string) any { return value })
 }
 
 // schemaOf returns the schema of the value of an option or a condition.

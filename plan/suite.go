@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -207,19 +208,8 @@ func (s Suite) Published() (Suite, error) {
 // after all; networks that the platform it was moved to does not have; underlays that cannot be shaped; and
 // workloads that no tool of it drives.
 func Skipped(s Suite, known Known) []Skip {
-	var skips []Skip
-	measured := make(map[string]bool)
-	for _, n := range s.Networks {
-		measured[n] = true
-	}
-	for _, t := range s.regained(known) {
-		measured[t.Name] = true
-	}
-	for _, k := range s.Skips {
-		if k.Network == "" || !measured[k.Network] {
-			skips = append(skips, k)
-		}
-	}
+	measured := slices.Concat(s.Networks, record.Each(s.regained(known), func(t Network) string { return t.Name }))
+	skips := record.Those(s.Skips, func(k Skip) bool { return k.Network == "" || !slices.Contains(measured, k.Network) })
 	skips = append(skips, Undriven(s, known)...)
 	if _, elsewhere, err := s.networks(known); err == nil {
 		skips = append(skips, elsewhere...)
@@ -257,10 +247,5 @@ func (s Suite) checkPublished() error {
 	if err != nil {
 		return err
 	}
-	for _, check := range []func(Suite) error{Suite.checkWorkloads, Suite.checkNumbers, Suite.checkTimes, Suite.checkRounds} {
-		if err := check(p); err != nil {
-			return err
-		}
-	}
-	return nil
+	return p.firstFault(Suite.checkWorkloads, Suite.checkNumbers, Suite.checkTimes, Suite.checkRounds)
 }

@@ -137,10 +137,7 @@ func TestParseUnderlays(t *testing.T) {
 		{"1gbit,2gbit", nil, `"1gbit" is not part of a shape; write for example rate=1G,delay=1ms`},
 	} {
 		all, err := ParseUnderlays(c.text)
-		var got []string
-		for _, u := range all {
-			got = append(got, u.String())
-		}
+		got := record.Each(all, func(u Underlay) string { return u.String() })
 		if message(err) != c.err || !slices.Equal(got, c.want) {
 			t.Errorf("%q: got %q, %q; want %q, %q", c.text, got, message(err), c.want, c.err)
 		}

@@ -64,20 +64,12 @@ func group(cells []record.Cell) []Visit {
 		key  string
 		cell record.Cell
 	}
-	sorted := make([]keyed, len(cells))
-	for i, c := range cells {
-		sorted[i] = keyed{c.Key(), c}
-	}
+	sorted := record.Each(cells, func(c record.Cell) keyed { return keyed{c.Key(), c} })
 	slices.SortFunc(sorted, func(a, b keyed) int { return cmp.Compare(a.key, b.key) })
-	var visits []Visit
-	for _, same := range record.Gather(sorted, func(k keyed) record.Cell { return Place(k.cell) }) {
-		v := Visit{Cell: Place(same[0].cell)}
-		for _, k := range same {
-			v.Cells = append(v.Cells, k.cell)
-		}
-		visits = append(visits, v)
-	}
-	return visits
+	places := record.Gather(sorted, func(k keyed) record.Cell { return Place(k.cell) })
+	return record.Each(places, func(same []keyed) Visit {
+		return Visit{Place(same[0].cell), record.Each(same, func(k keyed) record.Cell { return k.cell })}
+	})
 }
 
 // The speed of a shared machine changes by a tenth or more within a second. Networks that are compared are
@@ -317,13 +309,8 @@ func (a Able) mostAlike(v record.Cell) int {
 
 // hold reports whether there is room for networks that all have the same number of containers to stand at once.
 func (a Able) hold(visits []Visit) bool {
-	bounded := 0
-	for _, v := range visits {
-		if a.Bounded(v.Network) {
-			bounded++
-		}
-	}
-	return len(visits) <= a.mostAlike(visits[0].Cell) && (bounded <= a.Room || len(visits) == 1)
+	bounded := record.Those(visits, func(v Visit) bool { return a.Bounded(v.Network) })
+	return len(visits) <= a.mostAlike(visits[0].Cell) && (len(bounded) <= a.Room || len(visits) == 1)
 }
 
 // cut divides networks into groups of about equal size, as few as the room allows. A network and its baseline may
@@ -418,19 +405,10 @@ func partOf(all []Visit, cells []record.Cell, compared map[record.Cell]bool) Gro
 
 // keep leaves out cells, and networks without any.
 func (g *Group) keep(such func(c record.Cell, part int) bool) {
-	var visits []Visit
-	for _, v := range g.Visits {
-		var cells []record.Cell
-		for _, c := range v.Cells {
-			if such(c, g.Part(c)) {
-				cells = append(cells, c)
-			}
-		}
-		if v.Cells = cells; len(cells) > 0 {
-			visits = append(visits, v)
-		}
-	}
-	g.Visits = visits
+	g.Visits = record.Found(g.Visits, func(v Visit) (Visit, bool) {
+		v.Cells = record.Those(v.Cells, func(c record.Cell) bool { return such(c, g.Part(c)) })
+		return v, len(v.Cells) > 0
+	})
 }
 
 // share finds the cells that take turns. A cell with no other to take turns with is measured by a whole trial.
@@ -455,15 +433,12 @@ func (g *Group) share(set record.Settings, able Able) {
 }
 
 // Alike gathers cells that differ only in their networks, in the order in which they come.
-func Alike(cells []record.Cell) (all []Contest) {
+func Alike(cells []record.Cell) []Contest {
 	same := func(c record.Cell) record.Cell {
 		c.Network, c.Twin, c.Baseline = "", 0, ""
 		return c
 	}
-	for _, alike := range record.Gather(cells, same) {
-		all = append(all, Contest{alike})
-	}
-	return all
+	return record.Each(record.Gather(cells, same), func(alike []record.Cell) Contest { return Contest{alike} })
 }
 
 // Beside returns the cells in the order in which they have one whole trial each: random, with the baseline in the
@@ -471,11 +446,8 @@ func Alike(cells []record.Cell) (all []Contest) {
 func (c Contest) Beside(r *rand.Rand) []record.Cell {
 	baselines, others := c.sides()
 	r.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
-	var order []record.Cell
-	for _, i := range slices.Insert(others, len(others)/2, baselines...) {
-		order = append(order, c.Cells[i])
-	}
-	return order
+	order := slices.Insert(others, len(others)/2, baselines...)
+	return record.Each(order, func(i int) record.Cell { return c.Cells[i] })
 }
 
 // takesTurns reports whether the traffic of a cell can be measured in turns. It cannot where the traffic would not reach

@@ -21,7 +21,7 @@ func quick(t *testing.T) []record.Cell {
 
 func TestVisitsHoldEveryCellOnce(t *testing.T) {
 	cells := quick(t)
-	want := keys(cells)
+	want := record.Each(cells, record.Cell.Key)
 	slices.Sort(want)
 	for round := 1; round <= 20; round++ {
 		var got []string
@@ -37,7 +37,7 @@ func TestVisitsHoldEveryCellOnce(t *testing.T) {
 					t.Errorf("%s is not a cell of %+v", c.Key(), v)
 				}
 			}
-			got = append(got, keys(v.Cells)...)
+			got = append(got, record.Each(v.Cells, record.Cell.Key)...)
 		}
 		slices.Sort(got)
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -149,18 +149,12 @@ var everything = Able{
 // told describes groups: their networks, their contests, and their cells with whole trials.
 func told(groups []Group) (all []string) {
 	short := func(cells []record.Cell) string {
-		var names []string
-		for _, c := range cells {
-			names = append(names, c.Network+"/"+c.Workload)
-		}
+		names := record.Each(cells, func(c record.Cell) string { return c.Network + "/" + c.Workload })
 		slices.Sort(names)
 		return strings.Join(names, " ")
 	}
 	for _, g := range groups {
-		var parts []string
-		for _, c := range g.Contests {
-			parts = append(parts, "turns "+short(c.Cells))
-		}
+		parts := record.Each(g.Contests, func(c Contest) string { return "turns " + short(c.Cells) })
 		if len(g.Whole) > 0 {
 			parts = append(parts, "whole "+short(g.Whole))
 		}
@@ -260,10 +254,7 @@ func TestNetworksThatStandApart(t *testing.T) {
 		Networks: []Network{{Name: "host"}, {Name: "bridge"}, {Name: "polled", Apart: true}, {Name: "docker:native"}, {Name: "docker:bridge"}},
 		Tools:    []Tool{{Name: "engine", Drives: []Drive{{Workload: record.TCPRR, Turns: true}}}},
 	}
-	var cells []record.Cell
-	for _, n := range k.Networks {
-		cells = append(cells, cellOf(n.Name, record.TCPRR))
-	}
+	cells := record.Each(k.Networks, func(n Network) record.Cell { return cellOf(n.Name, record.TCPRR) })
 	for most, want := range map[int][]string{
 		0: {"turns bridge/tcp_rr docker:bridge/tcp_rr docker:native/tcp_rr host/tcp_rr", "whole polled/tcp_rr"},
 		1: {"turns bridge/tcp_rr host/tcp_rr", "whole docker:bridge/tcp_rr", "whole docker:native/tcp_rr", "whole polled/tcp_rr"},
@@ -287,10 +278,9 @@ func TestCrowd(t *testing.T) {
 		Platforms: []Platform{{Name: "kubernetes", AtOnce: 8, Crowd: 64}},
 	}
 	for containers, want := range map[int]int{1: 8, 7: 8, 15: 4, 31: 2, 32: 1, 100: 1} {
-		var cells []record.Cell
-		for _, n := range k.Networks {
-			cells = append(cells, record.Cell{Network: n.Name, Hosts: 2, Servers: 1, Clients: containers, Tool: "engine", Workload: record.TCPRR})
-		}
+		cells := record.Each(k.Networks, func(n Network) record.Cell {
+			return record.Cell{Network: n.Name, Hosts: 2, Servers: 1, Clients: containers, Tool: "engine", Workload: record.TCPRR}
+		})
 		if got := k.able(cells, record.Settings{}).Room; got != want {
 			t.Errorf("%d clients: room for %d networks, want %d", containers, got, want)
 		}
@@ -524,11 +514,8 @@ func TestGroupsOfWhatIsLeft(t *testing.T) {
 	}
 }
 
-func contested(g Group) (all [][]record.Cell) {
-	for _, c := range g.Contests {
-		all = append(all, c.Cells)
-	}
-	return all
+func contested(g Group) [][]record.Cell {
+	return record.Each(g.Contests, func(c Contest) []record.Cell { return c.Cells })
 }
 
 func TestOrder(t *testing.T) {

@@ -49,10 +49,15 @@ var limits = []struct {
 // Validate finds the first value that makes no sense, alone or together with another. The error is a *FieldError.
 // Unknown names are found by Expand.
 func (s Suite) Validate() error {
-	for _, check := range []func(Suite) error{
+	return s.firstFault(
 		Suite.checkText, Suite.checkNetworks, Suite.checkWorkloads, Suite.checkNumbers, Suite.checkPlaces, Suite.checkCounts, Suite.checkConditions,
 		Suite.checkTimes, Suite.checkRounds, Suite.checkMachine, Suite.checkPublished,
-	} {
+	)
+}
+
+// firstFault returns the first fault that one of the checks finds.
+func (s Suite) firstFault(checks ...func(Suite) error) error {
+	for _, check := range checks {
 		if err := check(s); err != nil {
 			return err
 		}
@@ -217,13 +222,7 @@ type FieldError struct {
 }
 
 func (e *FieldError) Error() string {
-	var parts []string
-	for _, p := range []string{e.At, e.Field, e.Text} {
-		if p != "" {
-			parts = append(parts, p)
-		}
-	}
-	return strings.Join(parts, ": ")
+	return strings.Join(record.Those([]string{e.At, e.Field, e.Text}, func(p string) bool { return p != "" }), ": ")
 }
 
 // Flag returns the flag that corresponds to the field, such as "--min-rounds" or "--window". It is empty if Field
@@ -334,22 +333,14 @@ func swapped(a, b string) bool {
 }
 
 // Variants returns the known names that consist of the given name, a hyphen and more.
-func Variants(name string, known []string) (all []string) {
-	for _, k := range known {
-		if name != "" && strings.HasPrefix(k, name+"-") {
-			all = append(all, k)
-		}
-	}
-	return all
+func Variants(name string, known []string) []string {
+	return record.Those(known, func(k string) bool { return name != "" && strings.HasPrefix(k, name+"-") })
 }
 
 // anyOf lists a few of several names.
 func anyOf(names []string) string {
 	const most = 4
-	quoted := make([]string, len(names))
-	for i, n := range names {
-		quoted[i] = strconv.Quote(n)
-	}
+	quoted := record.Each(names, strconv.Quote)
 	if n := len(names); n > most {
 		return fmt.Sprintf("%s or another of %d", strings.Join(quoted[:most-1], ", "), n)
 	}

@@ -22,13 +22,8 @@ type Workload struct {
 }
 
 // given returns the options that are set.
-func (w Workload) given() (all []record.Dimension) {
-	for _, d := range record.Dimensions(record.Option) {
-		if d.IsSet(record.Cell{Options: w.Options}) {
-			all = append(all, d)
-		}
-	}
-	return all
+func (w Workload) given() []record.Dimension {
+	return record.Those(record.Dimensions(record.Option), func(d record.Dimension) bool { return d.IsSet(record.Cell{Options: w.Options}) })
 }
 
 // keyOf returns the key of an option or a condition in suite files.
@@ -295,12 +290,8 @@ func (s Suite) driversOf(w Workload, name, field string, known Known) ([]drive, 
 
 // missing returns an option of the workload that the tool does not honour.
 func (d Drive) missing(w Workload) string {
-	for _, o := range w.given() {
-		if !slices.Contains(d.Options, o.Name) {
-			return o.Name
-		}
-	}
-	return ""
+	o, _ := record.First(w.given(), func(o record.Dimension) bool { return !slices.Contains(d.Options, o.Name) })
+	return o.Name
 }
 
 // honouring describes which tools honour the option.
@@ -319,10 +310,7 @@ func (s Suite) undriven(field string, w Workload, known Known) error {
 	case len(able) > 0:
 		return s.fault(field, "no tool of the suite drives %s; add one of %s to tools", w.Name, strings.Join(able, ", "))
 	case len(w.given()) > 0:
-		var names []string
-		for _, o := range w.given() {
-			names = append(names, o.Name)
-		}
+		names := record.Each(w.given(), func(o record.Dimension) string { return o.Name })
 		return s.fault(field, "no tool drives %s with %s; leave options out", w.Name, strings.Join(names, ", "))
 	}
 	return s.fault(field, "no tool drives %s over IPv6; add 4 to families", w.Name)

@@ -183,15 +183,10 @@ const GiveUp = 3
 
 // Comparisons returns how many of the cells are compared with another of them: the
 // primary comparisons of a run, each in the metric that its cell is ranked by.
-func Comparisons(cells []Cell) (n int) {
+func Comparisons(cells []Cell) int {
 	among := map[Cell]bool{}
 	for _, c := range cells {
 		among[c] = true
 	}
-	for _, c := range cells {
-		if !c.IsNative() && among[c.Against()] {
-			n++
-		}
-	}
-	return n
+	return len(Those(cells, func(c Cell) bool { return !c.IsNative() && among[c.Against()] }))
 }

@@ -2,7 +2,6 @@ package record_test
 
 import (
 	"math"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -98,17 +97,9 @@ func TestWriterRefusesWhatNobodyMayCompareWith(t *testing.T) {
 
 // TestLoadCanTakeLatencyAway checks that a trial is kept if latency was slightly lower under load than without.
 func TestLoadCanTakeLatencyAway(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "run.ndjson")
-	w, err := record.Create(path, record.Run{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	added := record.Measured(record.LatencyAdded, -3.4e-6)
 	cell := record.Cell{Network: "host", Hosts: 1, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: record.LatencyUnderLoad}
-	if err := w.Trial(record.Trial{Cell: cell, Round: 1, Status: record.OK, Metrics: map[string]record.Metric{record.LatencyAdded: added}}); err != nil {
-		t.Fatal(err)
-	}
-	w.Close()
+	path, _ := write(t, record.Run{}, record.Trial{Cell: cell, Round: 1, Status: record.OK, Metrics: map[string]record.Metric{record.LatencyAdded: added}})
 	f, err := record.ReadFile(path)
 	if err != nil || len(f.Trials) != 1 || f.Trials[0].Metrics[record.LatencyAdded] != added {
 		t.Errorf("read %+v, %v", f, err)

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -140,9 +141,7 @@ var dimensions = []Dimension{
 
 // Dimensions returns the dimensions of the given parts of a cell, or all if none is given.
 func Dimensions(parts ...Part) []Dimension {
-	return slices.DeleteFunc(slices.Clone(dimensions), func(d Dimension) bool {
-		return len(parts) > 0 && !slices.Contains(parts, d.Part)
-	})
+	return Those(dimensions, func(d Dimension) bool { return len(parts) == 0 || slices.Contains(parts, d.Part) })
 }
 
 // DimensionOf finds a dimension by name.
@@ -228,10 +227,7 @@ func (d Dimension) Longer(c Cell) time.Duration {
 // Number returns its number in a cell, with zero replaced by what it stands for.
 func (d Dimension) Number(c Cell) (n int, ok bool) {
 	n, ok = d.Raw(c)
-	if n == 0 {
-		n = d.Usual
-	}
-	return n, ok
+	return cmp.Or(n, d.Usual), ok
 }
 
 // Switch reports whether it is only set or not set, without a value.
@@ -272,10 +268,7 @@ func (d Dimension) Counted(c Cell) (n int, things string, ok bool) {
 
 // inKey returns its part of a cell's key, for a cell that sets it.
 func (d Dimension) inKey(c Cell) string {
-	key := d.key
-	if key == "" {
-		key = d.Name
-	}
+	key := cmp.Or(d.key, d.Name)
 	if d.Switch() {
 		return "/" + key
 	}

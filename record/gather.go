@@ -10,6 +10,11 @@ func First[T any](all []T, such func(T) bool) (one T, found bool) {
 	return one, false
 }
 
+// Those returns the values for which such is true, in their order.
+func Those[T any](all []T, such func(T) bool) []T {
+	return slices.DeleteFunc(slices.Clone(all), func(one T) bool { return !such(one) })
+}
+
 // Gather groups values by key, in the order in which the keys first occur.
 func Gather[K comparable, T any](all []T, key func(T) K) (parts [][]T) {
 	at := map[K]int{}
@@ -23,6 +28,30 @@ func Gather[K comparable, T any](all []T, key func(T) K) (parts [][]T) {
 		parts[i] = append(parts[i], one)
 	}
 	return parts
+}
+
+// Distinct returns what of returns for the values, each once, in the order in which they first occur.
+func Distinct[K comparable, T any](all []T, of func(T) K) []K {
+	return Each(Gather(all, of), func(alike []T) K { return of(alike[0]) })
+}
+
+// Each returns what of returns for each value, in their order.
+func Each[T, V any](all []T, of func(T) V) (values []V) {
+	values = slices.Grow(values, len(all))
+	for _, one := range all {
+		values = append(values, of(one))
+	}
+	return values
+}
+
+// Found returns what find finds for the values, where it finds something, in their order.
+func Found[T, V any](all []T, find func(T) (V, bool)) (values []V) {
+	for _, one := range all {
+		if v, found := find(one); found {
+			values = append(values, v)
+		}
+	}
+	return values
 }
 
 // AddNew appends values to a list, except those that it contains already.

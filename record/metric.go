@@ -92,12 +92,7 @@ func Kinds() []Kind {
 
 // KindOf finds a metric by name.
 func KindOf(name string) (Kind, bool) {
-	for _, k := range Kinds() {
-		if k.Name == name {
-			return k, true
-		}
-	}
-	return Kind{}, false
+	return First(Kinds(), func(k Kind) bool { return k.Name == name })
 }
 
 // Primary names the metrics that answer for a workload: the first that a tool measures

@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/goccy/go-yaml"
@@ -98,16 +99,11 @@ func (p *Published) set(v any) error {
 
 // within fills the unset fields of a place from those that the whole table shares.
 func (p Place) within(all Place) Place {
-	for _, f := range []struct{ own, shared *int }{
-		{&p.Hosts, &all.Hosts}, {&p.Family, &all.Family}, {&p.Servers, &all.Servers},
-		{&p.Clients, &all.Clients}, {&p.Processes, &all.Processes},
-	} {
-		if *f.own == 0 {
-			*f.own = *f.shared
-		}
-	}
-	if p.Underlay == "" {
-		p.Underlay = all.Underlay
-	}
+	p.Hosts = cmp.Or(p.Hosts, all.Hosts)
+	p.Family = cmp.Or(p.Family, all.Family)
+	p.Servers = cmp.Or(p.Servers, all.Servers)
+	p.Clients = cmp.Or(p.Clients, all.Clients)
+	p.Processes = cmp.Or(p.Processes, all.Processes)
+	p.Underlay = cmp.Or(p.Underlay, all.Underlay)
 	return p
 }

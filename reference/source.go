@@ -84,15 +84,7 @@ func Names() []string {
 }
 
 // Sources lists every source. A source that cannot be read is left out: a test checks that all can be.
-func Sources() []Source {
-	var out []Source
-	for _, name := range Names() {
-		if s, ok := ByName(name); ok {
-			out = append(out, s)
-		}
-	}
-	return out
-}
+func Sources() []Source { return record.Found(Names(), ByName) }
 
 // ByName finds a source.
 func ByName(name string) (Source, bool) {
@@ -128,11 +120,7 @@ func Instances() []InstanceType { return slices.Clone(instances()) }
 
 // instances reads them once: every cell of a suite may need one.
 var instances = sync.OnceValue(func() []InstanceType {
-	var out []InstanceType
-	for _, s := range Sources() {
-		out = append(out, s.Instances...)
-	}
-	return out
+	return slices.Concat(record.Each(Sources(), func(s Source) []InstanceType { return s.Instances })...)
 })
 
 // Instance finds an instance by name.

@@ -62,11 +62,8 @@ func (t Table) Cell(network, label string) (Published, bool) {
 }
 
 // Networks returns the networks of the table in its order.
-func (t Table) Networks() (all []string) {
-	for _, p := range t.Cells {
-		all = record.AddNew(all, p.Network)
-	}
-	return all
+func (t Table) Networks() []string {
+	return record.Distinct(t.Cells, func(p Published) string { return p.Network })
 }
 
 // RatioIn returns the value over that of the table's baseline at the same place: 0.8

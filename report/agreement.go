@@ -43,11 +43,7 @@ func agreementSections(res analysis.Result, n *notes) []*section {
 }
 
 func referenceNames(all []analysis.Agreement) string {
-	var names []string
-	for _, a := range all {
-		names = record.AddNew(names, a.Reference)
-	}
-	return strings.Join(names, " or ")
+	return strings.Join(record.Distinct(all, func(a analysis.Agreement) string { return a.Reference }), " or ")
 }
 
 // agreementSummary counts the agreements of each tool.
@@ -77,12 +73,9 @@ func agreementTable(all []analysis.Agreement, n *notes) table {
 		sh.Title += ", " + o
 	}
 	const each = 3 // columns per tool
-	var tools []string
-	for _, a := range all {
-		if !slices.Contains(tools, a.Tool) {
-			tools = append(tools, a.Tool)
-			sh.Columns = append(sh.Columns, columnsOf(a.Tool, "÷ "+a.Reference, "")...)
-		}
+	tools := record.Distinct(all, func(a analysis.Agreement) string { return a.Tool })
+	for _, tool := range tools {
+		sh.Columns = append(sh.Columns, columnsOf(tool, "÷ "+first.Reference, "")...)
 	}
 	for _, a := range all {
 		l := sh.line(networkName(a.Cell))

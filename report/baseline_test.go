@@ -82,9 +82,7 @@ func TestBaselineTellsCellsApart(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(write(t, "json", res, o)), &report); err != nil {
-		t.Fatal(err)
-	}
+	readJSON(t, res, o, &report)
 	for _, s := range report.Scenarios {
 		if s.Baseline != "docker:native" || !s.Networks[0].Native || s.Networks[0].Network != s.Baseline {
 			t.Errorf("%+v", s)
@@ -169,9 +167,7 @@ func TestEveryHeadingSaysWhatHostsAre(t *testing.T) {
 		t.Errorf("%d charts of prices say what hosts are", prices)
 	}
 	var lists map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(write(t, "json", res, o)), &lists); err != nil {
-		t.Fatal(err)
-	}
+	readJSON(t, res, o, &lists)
 	for _, name := range []string{"scenarios", "sweeps", "agreements", "per_price", "settlings", "in_force"} {
 		var items []struct {
 			Hosts    int

@@ -30,40 +30,30 @@ func withConditions(header []string) []string {
 // writeCSV writes one line for every network and metric, in base units, and one for every cell that has no metric, with its
 // reason. Times until something is in force are lines without traffic.
 func writeCSV(w io.Writer, res analysis.Result, _ Options) error {
-	c := csv.NewWriter(w)
-	if err := c.Write(csvHeader); err != nil {
-		return err
-	}
+	lines := [][]string{csvHeader}
 	for s, row := range res.Rows() {
 		for _, f := range row.Figures {
-			if err := c.Write(csvLine(s, row, &f)); err != nil {
-				return err
-			}
+			lines = append(lines, csvLine(s, row, &f))
 		}
 		if len(row.Figures) == 0 {
-			if err := c.Write(csvLine(s, row, nil)); err != nil {
-				return err
-			}
+			lines = append(lines, csvLine(s, row, nil))
 		}
 	}
 	for _, f := range res.InForce {
-		if err := c.Write(csvCells(csvInForce(f))); err != nil {
-			return err
-		}
+		lines = append(lines, csvInForce(f))
 	}
-	c.Flush()
-	return c.Error()
+	return csv.NewWriter(w).WriteAll(lines)
 }
 
-// csvInForce returns the columns of a time until something is in force.
-func csvInForce(f analysis.InForce) map[string]string {
+// csvInForce returns the line of a time until something is in force.
+func csvInForce(f analysis.InForce) []string {
 	set := map[string]string{}
 	for _, c := range described(analysis.Scenario{Namespaces: f.Namespaces}, f.Cell) {
 		set[c.name] = c.value
 	}
 	set["family"] = ""
 	csvFigure(set, analysis.Figure{Kind: record.Kind{Name: f.Of + "_in_force", Unit: "s"}, Summary: f.Summary})
-	return set
+	return csvCells(set)
 }
 
 func csvLine(s analysis.Scenario, row analysis.Row, f *analysis.Figure) []string {
@@ -82,11 +72,8 @@ func csvLine(s analysis.Scenario, row analysis.Row, f *analysis.Figure) []string
 }
 
 // csvCells returns a line, given its columns by name.
-func csvCells(set map[string]string) (line []string) {
-	for _, name := range csvHeader {
-		line = append(line, inert(set[name]))
-	}
-	return line
+func csvCells(set map[string]string) []string {
+	return record.Each(csvHeader, func(name string) string { return inert(set[name]) })
 }
 
 // csvFigure sets the columns of a figure. Values that do not exist, for example the p-value

@@ -300,13 +300,8 @@ func loadFigure(c record.Cell, names []string, rows func(cluster int) []analysis
 	}
 	out := figure{Title: "Where the CPU time of " + c.Workload + " goes, " + strings.TrimSuffix(sc.unit, "/GB") + " " + unit, Hint: hint(kind)}
 	shown := map[string]bool{}
-	bars := func(cluster int) (bars []spokenBar) {
-		for _, row := range rows(cluster) {
-			if b, ok := loadBar(sc, row, shown); ok {
-				bars = append(bars, b)
-			}
-		}
-		return bars
+	bars := func(cluster int) []spokenBar {
+		return record.Found(rows(cluster), func(row analysis.Row) (spokenBar, bool) { return loadBar(sc, row, shown) })
 	}
 	out = out.clustered(out.Title+", "+out.Hint, names, bars, 0, 0)
 	for _, p := range loadParts {

@@ -134,10 +134,7 @@ func TestLoadFigureShowsWhereTheCPUTimeGoes(t *testing.T) {
 	if strings.Contains(f.chart.Label(), "half") {
 		t.Error("a part of the CPU time is shown as all of it")
 	}
-	var keys []string
-	for _, k := range f.Keys {
-		keys = append(keys, k.Name)
-	}
+	keys := record.Each(f.Keys, func(k plot.Key) string { return k.Name })
 	if !slices.Equal(keys, []string{"clients", "servers", "daemons", "shared"}) {
 		t.Errorf("the legend is %q", keys)
 	}
@@ -253,10 +250,7 @@ func TestAxisPlaces(t *testing.T) {
 		{[]float64{0, 1, 2, 3}, []float64{0, 1, 2, 3}, false},
 		{nil, nil, false},
 	} {
-		var ticks []analysis.Tick
-		for _, v := range tt.values {
-			ticks = append(ticks, analysis.Tick{Value: v})
-		}
+		ticks := record.Each(tt.values, func(v float64) analysis.Tick { return analysis.Tick{Value: v} })
 		got, log := axisPlaces(ticks)
 		if !slices.Equal(got, tt.want) || log != tt.log {
 			t.Errorf("%v: %v, %v; want %v, %v", tt.values, got, log, tt.want, tt.log)

@@ -40,6 +40,14 @@ func write(t *testing.T, format string, res analysis.Result, o Options) string {
 	return b.String()
 }
 
+// readJSON reads what the JSON of res says.
+func readJSON(t *testing.T, res analysis.Result, o Options, into any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(write(t, "json", res, o)), into); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -734,12 +742,7 @@ func TestWhatWasNotMeasuredIsSaidOnce(t *testing.T) {
 	if got := beside(none, "text"); !strings.Contains(got, nothing) || strings.Contains(got, "Not known here") {
 		t.Errorf("a run with nothing of a source says:\n%.1500s", got)
 	}
-	var some []record.Cell
-	for _, c := range matrixCells() {
-		if c.Servers == 1 && c.Clients == 20 && c.Tool == "engine" {
-			some = append(some, c)
-		}
-	}
+	some := record.Those(matrixCells(), func(c record.Cell) bool { return c.Servers == 1 && c.Clients == 20 && c.Tool == "engine" })
 	got := beside(some, "text")
 	if strings.Contains(got, "Many servers, many clients") || !strings.Contains(got, "One server, many clients") || strings.Count(got, "not part of this run;") != 1 {
 		t.Errorf("a run of one column says:\n%.4000s", got)

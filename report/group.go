@@ -181,7 +181,7 @@ func (g group) native() (line, bool) {
 }
 
 func (g group) natives() []line {
-	return slices.DeleteFunc(slices.Clone(g.lines), func(l line) bool { return !l.native })
+	return record.Those(g.lines, func(l line) bool { return l.native })
 }
 
 // nativeOf returns the line that l is compared with.
@@ -216,13 +216,13 @@ func (g group) shortBaseline() string {
 
 // baseline returns the name of what the networks of the group are compared with.
 func (g group) baseline() string {
-	if l, ok := g.native(); ok {
-		return l.name
+	switch all := g.natives(); len(all) {
+	case 0:
+		return g.word()
+	case 1:
+		return all[0].name
 	}
-	if len(g.natives()) > 1 {
-		return "#1"
-	}
-	return g.word()
+	return "#1"
 }
 
 // section returns a group of scenarios as a part of a report.

@@ -147,9 +147,7 @@ func TestPercentilesHaveOneName(t *testing.T) {
 			Networks []map[string]json.RawMessage
 		}
 	}
-	if err := json.Unmarshal([]byte(write(t, "json", res, o)), &got); err != nil {
-		t.Fatal(err)
-	}
+	readJSON(t, res, o, &got)
 	merged := 0
 	for _, s := range got.Scenarios {
 		for _, n := range s.Networks {

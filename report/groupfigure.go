@@ -61,11 +61,8 @@ func (g group) changes(c column) (figure, bool) {
 		better = -1
 	}
 	slices.SortStableFunc(rows, func(a, b spokenBar) int { return cmp.Compare(better*a.Value, better*b.Value) })
-	var all []plot.Bar
-	var words []string
-	for _, r := range rows {
-		all, words = append(all, r.Bar), append(words, r.said)
-	}
+	all := record.Each(rows, func(r spokenBar) plot.Bar { return r.Bar })
+	words := record.Each(rows, func(r spokenBar) string { return r.said })
 	out.chart = plot.Forest(all, g.res.Margin, out.Title+", "+out.Hint+": "+join(words))
 	return out, true
 }

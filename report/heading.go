@@ -108,7 +108,7 @@ func grade(res analysis.Result) string {
 	if busy {
 		parts = append(parts, "On a busy machine, networks may differ less than on a quiet one.")
 	}
-	if advice := ofTheRun(res); advice.Text != "" && res.Aim.Narrow < res.Aim.Asked {
+	if advice, ok := record.First(rowWarnings(res), isOfTheRun); ok && res.Aim.Narrow < res.Aim.Asked { // too little time
 		parts = append(parts, capital(strings.TrimRight(cmp.Or(advice.Advice, advice.Text), "."))+".")
 	}
 	return strings.Join(parts, " ")
@@ -170,12 +170,6 @@ func disturbances(res analysis.Result) (all []string, busy bool) {
 		}
 	}
 	return all, busy
-}
-
-// ofTheRun returns the doubt that concerns the whole run rather than one network: too little time.
-func ofTheRun(res analysis.Result) analysis.Warning {
-	w, _ := record.First(rowWarnings(res), isOfTheRun)
-	return w
 }
 
 // isOfTheRun reports whether a doubt is shown once for the run instead of at each network.

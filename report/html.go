@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"embed"
@@ -78,11 +79,11 @@ func writeHTML(w io.Writer, d document, o Options) error {
 	for _, s := range d.Sections {
 		v.Sections = append(v.Sections, sectionView{section: s, Charts: s.drawn(res, s.figures)})
 	}
-	s := seenWriter{to: w}
-	if err := page.ExecuteTemplate(&s, "page.tmpl", v); err != nil {
+	b := bufio.NewWriterSize(w, 1<<16)
+	if err := page.ExecuteTemplate(seenWriter{b}, "page.tmpl", v); err != nil {
 		return err
 	}
-	return s.Flush()
+	return b.Flush()
 }
 
 // drawn draws some charts of a section. Their files are named after its title.
@@ -274,36 +275,18 @@ func machineFacts(res analysis.Result) []fact {
 	return slices.DeleteFunc(facts, func(f fact) bool { return f.Value == "" })
 }
 
-// seenWriter passes on text line by line, with invisible characters replaced, since names could otherwise
-// reverse the text around them. A page of thousands of trials is never held in memory as a whole.
-type seenWriter struct {
-	to   io.Writer
-	held []byte
-}
+// seenWriter passes on text with invisible characters replaced, since names could otherwise reverse the text
+// around them. Templates write each text and each value as a whole, so that no character is in pieces.
+type seenWriter struct{ to io.Writer }
 
-// seenAtOnce is the number of bytes that are held before they are passed on.
-const seenAtOnce = 1 << 16
-
-func (s *seenWriter) Write(text []byte) (int, error) {
-	s.held = append(s.held, text...)
-	if len(s.held) < seenAtOnce {
-		return len(text), nil
-	}
-	return len(text), s.pass(bytes.LastIndexByte(s.held, '\n') + 1)
-}
-
-// Flush passes on the held bytes.
-func (s *seenWriter) Flush() error { return s.pass(len(s.held)) }
-
-func (s *seenWriter) pass(n int) error {
+func (s seenWriter) Write(text []byte) (int, error) {
 	_, err := s.to.Write(bytes.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
 			return r
 		}
 		return seen(r)
-	}, s.held[:n]))
-	s.held = append(s.held[:0], s.held[n:]...)
-	return err
+	}, text))
+	return len(text), err
 }
 
 // endpointView is one end of a network; differences from native are marked.
@@ -368,7 +351,7 @@ func newEndpoint(network string, e, base record.Endpoint, used []string) endpoin
 		Network: network, Role: e.Role, Name: e.Name, Device: e.Device, Address: e.Address,
 		MTU:   marked{Text: strconv.Itoa(e.MTU), Differs: e.MTU != base.MTU},
 		Qdisc: marked{Text: e.Qdisc, Differs: e.Qdisc != base.Qdisc},
-		CPUs:  marked{Text: cpuList(e.CPUs), Differs: !slices.Equal(e.CPUs, base.CPUs)},
+		CPUs:  marked{Text: cmp.Or(numbers(e.CPUs), "any"), Differs: !slices.Equal(e.CPUs, base.CPUs)},
 	}
 	if e.Driver != "" && e.Driver != e.Device {
 		v.Device += " (" + e.Driver + ")"
@@ -393,10 +376,6 @@ func newEndpoint(network string, e, base record.Endpoint, used []string) endpoin
 		v.Parameters = append(v.Parameters, marked{Text: text, Differs: known && was != e.Sysctls[name]})
 	}
 	return v
-}
-
-func cpuList(cpus []int) string {
-	return cmp.Or(numbers(cpus), "any")
 }
 
 // trialsView is the table of every trial.
@@ -446,12 +425,10 @@ func newTrialsView(trials []record.Trial) trialsView {
 		r := trialRow{
 			Round: t.Round, Order: t.Order, Network: networkName(t.Cell), Workload: t.Cell.Workload, Where: place(t.Cell),
 			Status: string(t.Status), Elapsed: strconv.FormatFloat(t.Elapsed, 'f', 1, 64), Remark: remark(t),
+			Varied: record.Each(varied, func(f record.Dimension) trialValue { return trialValue{Text: f.Text(t.Cell)} }),
 		}
 		if t.Part > 0 {
 			r.Part = strconv.Itoa(t.Part)
-		}
-		for _, f := range varied {
-			r.Varied = append(r.Varied, trialValue{Text: f.Text(t.Cell)})
 		}
 		for i, k := range kinds {
 			value := trialValue{}
@@ -519,12 +496,8 @@ func place(c record.Cell) string {
 }
 
 func remark(t record.Trial) string {
-	text := t.Reason
-	for _, w := range t.Warnings {
-		if text != "" {
-			text += "; "
-		}
-		text += w.Text
-	}
-	return text
+	var parts phrases
+	parts.some(t.Reason)
+	parts.some(record.Each(t.Warnings, func(w record.Warning) string { return w.Text })...)
+	return strings.Join(parts, "; ")
 }

@@ -179,14 +179,7 @@ func (v topologyView) words() string {
 }
 
 // Paths returns the paths of the networks of a section.
-func (s *section) Paths() (all []topologyView) {
-	for _, l := range s.group.lines {
-		if p, ok := newTopology(l); ok {
-			all = append(all, p)
-		}
-	}
-	return all
-}
+func (s *section) Paths() []topologyView { return record.Found(s.group.lines, newTopology) }
 
 // sweptPaths returns the paths of networks that only sweeps contain, one for each network and number of hosts.
 func sweptPaths(res analysis.Result) []topologyView {

@@ -2,7 +2,6 @@ package report
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -75,9 +74,7 @@ func TestTimesInForce(t *testing.T) {
 			Interval         *analysis.Interval
 		} `json:"in_force"`
 	}
-	if err := json.Unmarshal([]byte(write(t, "json", res, o)), &got); err != nil {
-		t.Fatal(err)
-	}
+	readJSON(t, res, o, &got)
 	if all := got.InForce; len(all) != 4 || all[0].Network != "kube-proxy-ipvs" || all[0].Services != 1000 || all[0].Of != analysis.OfService ||
 		all[0].Interval == nil || all[2].Interval != nil || all[2].N != 3 || all[2].Max != 0.5 || all[3].Of != analysis.OfPolicy {
 		t.Errorf("JSON: %+v", all)

@@ -133,11 +133,8 @@ func jsonSweeps(res analysis.Result) []jsonSweep {
 				if s.Matrix() {
 					p.Y = s.Y.Ticks[at.Y].Label
 				}
-				for _, k := range s.Kinds {
-					if f, ok := at.Row.Figure(k.Name); ok {
-						p.Metrics = append(p.Metrics, f)
-					}
-				}
+				known := record.Found(s.Kinds, func(k record.Kind) (analysis.Figure, bool) { return at.Row.Figure(k.Name) })
+				p.Metrics = append(p.Metrics, known...)
 				js.Points = append(js.Points, p)
 			}
 		}

@@ -69,8 +69,7 @@ func titled(all []group) []group {
 	for i := range all {
 		for _, title := range levels {
 			all[i].name = title(all[i])
-			same := slices.DeleteFunc(slices.Clone(all), func(g group) bool { return title(g) != all[i].name })
-			if len(same) == 1 {
+			if same := record.Those(all, func(g group) bool { return title(g) == all[i].name }); len(same) == 1 {
 				break
 			}
 		}
@@ -79,11 +78,7 @@ func titled(all []group) []group {
 }
 
 func (g group) workloads() string {
-	var names []string
-	for _, s := range g.scenarios {
-		names = append(names, s.Cell.Workload)
-	}
-	return join(names)
+	return join(record.Each(g.scenarios, func(s analysis.Scenario) string { return s.Cell.Workload }))
 }
 
 // isCrowd reports whether there are several clients or servers.
@@ -119,13 +114,10 @@ type coordinate struct{ name, value string }
 
 // coordinates lists the properties that are set.
 func coordinates(c record.Cell) []coordinate {
-	var all []coordinate
-	for _, d := range record.Dimensions(record.Path, record.Condition, record.Beside) {
-		if d.IsSet(c) && !slices.Contains(everyRun, d.Name) {
-			all = append(all, coordinate{d.Name, d.Text(c)})
-		}
-	}
-	return all
+	set := record.Those(record.Dimensions(record.Path, record.Condition, record.Beside), func(d record.Dimension) bool {
+		return d.IsSet(c) && !slices.Contains(everyRun, d.Name)
+	})
+	return record.Each(set, func(d record.Dimension) coordinate { return coordinate{d.Name, d.Text(c)} })
 }
 
 // described lists all properties of a cell, for formats that have them as columns or labels.
@@ -143,11 +135,7 @@ var everyRun = []string{"network", "hosts", "family", "servers", "clients", "twi
 
 // traffic describes the traffic of a group.
 func (g group) traffic() string {
-	var parts []string
-	for _, s := range g.scenarios {
-		parts = append(parts, traffic(s.Cell))
-	}
-	return strings.Join(parts, "; ")
+	return strings.Join(record.Each(g.scenarios, func(s analysis.Scenario) string { return traffic(s.Cell) }), "; ")
 }
 
 func traffic(c record.Cell) string {

@@ -59,11 +59,8 @@ func (n *notes) marks(l line) []int {
 // superscript formats marks as raised digits.
 func superscript(marks []int) string {
 	raised := []rune("⁰¹²³⁴⁵⁶⁷⁸⁹")
-	var parts []string
-	for _, m := range marks {
-		parts = append(parts, strings.Map(func(r rune) rune { return raised[r-'0'] }, strconv.Itoa(m)))
-	}
-	return strings.Join(parts, " ")
+	raise := func(r rune) rune { return raised[r-'0'] }
+	return strings.Join(record.Each(marks, func(m int) string { return strings.Map(raise, strconv.Itoa(m)) }), " ")
 }
 
 func sentenceOf(w analysis.Warning) string {

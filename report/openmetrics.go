@@ -30,10 +30,7 @@ func writeOpenMetrics(w io.Writer, res analysis.Result, _ Options) error {
 	b.WriteString("# TYPE nettoll_run info\n# HELP nettoll_run The run that the figures belong to.\n")
 	fmt.Fprintf(&b, "nettoll_run_info{id=%s,suite=%s,version=%s,kernel=%s} 1\n", labelValue(res.Run.ID), labelValue(res.Run.Suite),
 		labelValue(res.Run.Version), labelValue(res.Run.Machine.Kernel))
-	var families []family
-	for _, k := range record.Kinds() {
-		families = append(families, metricFamilies(k, res)...)
-	}
+	families := slices.Concat(record.Each(record.Kinds(), func(k record.Kind) []family { return metricFamilies(k, res) })...)
 	for _, f := range append(families, trialFamily(res)) {
 		if len(f.samples) == 0 {
 			continue
@@ -113,15 +110,7 @@ func trialFamily(res analysis.Result) family {
 // cellLabels returns the labels of a cell, with the opening brace.
 func cellLabels(s analysis.Scenario, c record.Cell) string {
 	parts := slices.DeleteFunc(described(s, c), func(p coordinate) bool { return p.value == "" })
-	var b strings.Builder
-	b.WriteByte('{')
-	for i, p := range parts {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(p.name + "=" + labelValue(p.value))
-	}
-	return b.String()
+	return "{" + strings.Join(record.Each(parts, func(p coordinate) string { return p.name + "=" + labelValue(p.value) }), ",")
 }
 
 var labelEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)

@@ -20,14 +20,9 @@ func priceSections(res analysis.Result, colours colours) []*section {
 		c.Underlay = ""
 		return c
 	})
-	for _, all := range tables {
-		sec.Tables = append(sec.Tables, priceTable(all))
-	}
-	sec.figures = func() (figures []figure) {
-		for _, all := range tables {
-			figures = append(figures, priceFigure(all, colours))
-		}
-		return figures
+	sec.Tables = record.Each(tables, priceTable)
+	sec.figures = func() []figure {
+		return record.Each(tables, func(all []analysis.PerPrice) figure { return priceFigure(all, colours) })
 	}
 	return []*section{sec}
 }
@@ -54,10 +49,7 @@ func priceFigure(all []analysis.PerPrice, colours colours) figure {
 	sc := scaleFor(kind, all[0].PerDollar)
 	out := figure{Title: unitTitle(kind, sc) + hostsOf(all), Hint: hint(kind)}
 	instances := record.Gather(all, func(p analysis.PerPrice) string { return p.Instance })
-	var names []string
-	for _, on := range instances {
-		names = append(names, on[0].Instance)
-	}
+	names := record.Each(instances, func(on []analysis.PerPrice) string { return on[0].Instance })
 	bars := func(instance int) (bars []spokenBar) {
 		for _, p := range instances[instance] {
 			b := valueBar(sc, perDollarOf(p))
@@ -73,10 +65,7 @@ func priceTable(all []analysis.PerPrice) table {
 	kind := perDollar()
 	sc := scaleFor(kind, all[0].PerDollar)
 	sh := table{Title: unitTitle(kind, sc) + ": " + traffic(all[0].Cell) + hostsOf(all), Stub: []string{"instance", "$/h"}, blank: absentCell(nil)}
-	var networks []string
-	for _, p := range all {
-		networks = record.AddNew(networks, networkName(p.Cell))
-	}
+	networks := record.Distinct(all, func(p analysis.PerPrice) string { return networkName(p.Cell) })
 	sh.Columns = columnsOf(networks...)
 	for _, p := range all {
 		l := sh.line(p.Instance, strconv.FormatFloat(p.Price, 'f', -1, 64))

@@ -104,13 +104,10 @@ func newDocument(res analysis.Result) document {
 		s.ID = fmt.Sprintf("g%d", i+1)
 		d.Groups = append(d.Groups, s)
 	}
-	d.Sections = append(d.Sections, replicationSections(res)...)
-	d.Sections = append(d.Sections, sweepSections(res, colours, d.notes)...)
-	d.Sections = append(d.Sections, priceSections(res, colours)...)
-	d.Sections = append(d.Sections, agreementSections(res, d.notes)...)
-	d.Sections = append(d.Sections, inForceSections(res)...)
-	d.Sections = append(d.Sections, settlingSections(res)...)
-	d.Sections = append(d.Sections, nodeUseSections(res)...)
+	d.Sections = slices.Concat(
+		replicationSections(res), sweepSections(res, colours, d.notes), priceSections(res, colours), agreementSections(res, d.notes),
+		inForceSections(res), settlingSections(res), nodeUseSections(res),
+	)
 	for i, s := range d.Sections {
 		s.ID, s.Word = fmt.Sprintf("s%d", i+1), "the baseline"
 	}
@@ -125,11 +122,5 @@ func (d document) empty() bool { return len(d.Groups)+len(d.Sections) == 0 }
 
 // withoutInner returns all sections except those that only add charts to another one.
 func (d document) withoutInner() []*section {
-	all := slices.Clone(d.Groups)
-	for _, s := range d.Sections {
-		if !s.inner {
-			all = append(all, s)
-		}
-	}
-	return all
+	return slices.Concat(d.Groups, record.Those(d.Sections, func(s *section) bool { return !s.inner }))
 }

@@ -75,14 +75,7 @@ func limitWords(l analysis.Limit) string {
 }
 
 // sentences describes the cost of each network.
-func (g group) sentences() (each []statement) {
-	for _, l := range g.lines {
-		if s, ok := g.sentence(l); ok {
-			each = append(each, s)
-		}
-	}
-	return each
-}
+func (g group) sentences() []statement { return record.Found(g.lines, g.sentence) }
 
 // sentence describes the cost of one network. There is none for the baseline itself, and if nothing was compared.
 func (g group) sentence(l line) (statement, bool) {
@@ -467,11 +460,8 @@ func (g group) costFollows(s analysis.Scenario) bool {
 
 // missing names the networks that have no figure at all.
 func (g group) missing() string {
-	var names []string
-	for _, l := range g.lines {
-		if !slices.ContainsFunc(l.rows, func(r *analysis.Row) bool { return r != nil && r.Status == record.OK }) {
-			names = append(names, l.name)
-		}
-	}
-	return join(names)
+	without := record.Those(g.lines, func(l line) bool {
+		return !slices.ContainsFunc(l.rows, func(r *analysis.Row) bool { return r != nil && r.Status == record.OK })
+	})
+	return join(record.Each(without, func(l line) string { return l.name }))
 }

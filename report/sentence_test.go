@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	unescaping "html"
 	"maps"
@@ -247,9 +246,7 @@ func TestNetworksThatTookLongToFallSilent(t *testing.T) {
 				analysis.Settling
 			}
 		}
-		if err := json.Unmarshal([]byte(write(t, "json", res, o)), &got); err != nil {
-			t.Fatal(err)
-		}
+		readJSON(t, res, o, &got)
 		if len(got.Settlings) != len(c.settlings) || got.Settlings[0].Network != c.settlings[0].Cell.Network || got.Settlings[0].Wait.Max != c.settlings[0].Wait.Max {
 			t.Errorf("%+v", got.Settlings)
 		}
@@ -276,9 +273,7 @@ func TestSettlingsAsJSON(t *testing.T) {
 		Settlings []map[string]any
 		InForce   []map[string]any `json:"in_force"`
 	}
-	if err := json.Unmarshal([]byte(write(t, "json", res, o)), &got); err != nil {
-		t.Fatal(err)
-	}
+	readJSON(t, res, o, &got)
 	for _, d := range dimensions {
 		for _, one := range []map[string]any{got.Settlings[0], got.InForce[0]} {
 			if said := fmt.Sprint(one[d.Name]); said != "7" && !slices.Contains(alike, d.Name) {

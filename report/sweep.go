@@ -151,11 +151,8 @@ func (at sweepColumn) label(s analysis.Sweep) string {
 	return s.X.Ticks[at.x].Label
 }
 
-func spotNames(s analysis.Sweep) (names []string) {
-	for _, at := range sweepColumns(s) {
-		names = append(names, at.label(s))
-	}
-	return names
+func spotNames(s analysis.Sweep) []string {
+	return record.Each(sweepColumns(s), func(at sweepColumn) string { return at.label(s) })
 }
 
 // labelOf returns the label of the place of a point.
@@ -268,13 +265,7 @@ func matrixTables(s analysis.Sweep, k record.Kind, marks map[string][]int) []tab
 	return all
 }
 
-func numbers(all []int) string {
-	var parts []string
-	for _, n := range all {
-		parts = append(parts, strconv.Itoa(n))
-	}
-	return join(parts)
-}
+func numbers(all []int) string { return join(record.Each(all, strconv.Itoa)) }
 
 // fewScenarios is the largest number of scenarios that keep their own tables although a
 // sweep of two steps contains them.
@@ -307,9 +298,7 @@ func keysOf(s analysis.Sweep) map[string]bool {
 // apart returns the groups of scenarios that no sweep contains.
 func apart(res analysis.Result) []group {
 	swept := swept(res)
-	res.Scenarios = slices.DeleteFunc(slices.Clone(res.Scenarios), func(s analysis.Scenario) bool {
-		return swept[s.Cell.Scenario().Key()]
-	})
+	res.Scenarios = record.Those(res.Scenarios, func(s analysis.Scenario) bool { return !swept[s.Cell.Scenario().Key()] })
 	return groups(res)
 }
 
@@ -339,10 +328,7 @@ const (
 
 // overlaps finds the sweeps whose scenarios are all in larger ones.
 func overlaps(all []analysis.Sweep) []overlap {
-	keys := make([]map[string]bool, len(all))
-	for i, s := range all {
-		keys[i] = keysOf(s)
-	}
+	keys := record.Each(all, keysOf)
 	out := make([]overlap, len(all))
 	n := 0
 	for i, s := range all {

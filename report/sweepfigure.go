@@ -94,10 +94,7 @@ func sweepFigures(s analysis.Sweep, colours colours) []figure {
 	if !s.X.Numeric {
 		return clusterFigures(s, kinds, colours)
 	}
-	var all []figure
-	for _, k := range kinds {
-		all = append(all, lineFigure(s, k, colours))
-	}
+	all := record.Each(kinds, func(k record.Kind) figure { return lineFigure(s, k, colours) })
 	return drawn(append(all, underLoad(s, colours)...)...)
 }
 
@@ -136,9 +133,7 @@ func lineFigure(s analysis.Sweep, k record.Kind, colours colours) figure {
 // axisPlaces returns the places of ticks, and whether the scale is logarithmic. Values that
 // grow by factors after a zero fit no scale; they are placed at equal distances.
 func axisPlaces(ticks []analysis.Tick) (places []float64, log bool) {
-	for _, t := range ticks {
-		places = append(places, t.Value)
-	}
+	places = record.Each(ticks, func(t analysis.Tick) float64 { return t.Value })
 	switch {
 	case doubles(places):
 		return places, true
@@ -192,11 +187,7 @@ func heatFigures(s analysis.Sweep, k record.Kind) []figure {
 }
 
 func labels(ticks []analysis.Tick) []string {
-	var all []string
-	for _, t := range ticks {
-		all = append(all, t.Label)
-	}
-	return all
+	return record.Each(ticks, func(t analysis.Tick) string { return t.Label })
 }
 
 // clusterFigures draws networks over an axis that is not numeric, for example instances:

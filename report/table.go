@@ -53,11 +53,8 @@ type cell struct {
 const absent = "absent"
 
 // columnsOf returns columns that have only titles.
-func columnsOf(titles ...string) (all []tableColumn) {
-	for _, t := range titles {
-		all = append(all, tableColumn{Title: t})
-	}
-	return all
+func columnsOf(titles ...string) []tableColumn {
+	return record.Each(titles, func(t string) tableColumn { return tableColumn{Title: t} })
 }
 
 // line finds the line with a name, or adds one with a blank cell for each column.

@@ -350,11 +350,7 @@ var reductions = slices.Concat(
 
 // each removes the same part from one metric after the other.
 func each(p part, metrics ...string) []reduction {
-	var all []reduction
-	for _, m := range metrics {
-		all = append(all, reduction{m, p})
-	}
-	return all
+	return record.Each(metrics, func(m string) reduction { return reduction{m, p} })
 }
 
 // fit drops parts until the table is no wider than width and returns the titles of columns
@@ -530,14 +526,13 @@ type textBars struct {
 func newTextBars(t table, columns int) (b textBars, ok bool) {
 	for at, c := range t.Columns {
 		b = textBars{title: c.short, columns: columns, changes: make([]*analysis.Comparison, len(t.Lines))}
-		found := false
 		for i, l := range t.Lines {
 			if r := l.Cells[at].against; r != nil && !r.Minus && r.Value > 0 {
-				b.changes[i], found = r, true
+				b.changes[i] = r
 				b.from, b.to = min(b.from, factorPlace(r.Low), factorPlace(r.Value)), max(b.to, factorPlace(r.High), factorPlace(r.Value))
 			}
 		}
-		if found && b.to > b.from {
+		if b.to > b.from {
 			return b, true
 		}
 	}

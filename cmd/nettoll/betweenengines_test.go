@@ -68,14 +68,9 @@ func TestBetweenEngines(t *testing.T) {
 		if len(file.Trials) != 4 {
 			t.Errorf("%d trials, want those of two networks and two workloads", len(file.Trials))
 		}
+		allGood(t, file)
 		for _, trial := range file.Trials {
-			if trial.Status != record.OK {
-				t.Errorf("%s: %s: %s", trial.Cell.Key(), trial.Status, trial.Reason)
-			}
-			var hops []string
-			for _, h := range trial.Path {
-				hops = append(hops, h.Name)
-			}
+			hops := record.Each(trial.Path, func(h record.Hop) string { return h.Name })
 			if got, want := strings.Join(hops, " "), fmt.Sprintf("h2/lan%d h1/lan%[1]d", network); got != want {
 				t.Errorf("the path of %s is %s, want %s", trial.Cell.Network, got, want)
 			}

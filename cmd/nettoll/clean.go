@@ -73,8 +73,8 @@ func (a *app) clean(ctx context.Context, f cleanFlags) error {
 	var c cleaning
 	if len(f.machines.targets) == 0 {
 		a.cleanHere(f, &c)
-	} else if err := a.cleanMachines(ctx, f, &c); err != nil {
-		return err
+	} else {
+		a.cleanMachines(ctx, f, &c)
 	}
 	if len(f.machines.targets) == 0 || len(f.engines.at) > 0 {
 		a.cleanEngines(ctx, f, &c)
@@ -126,7 +126,7 @@ func (a *app) cleanHere(f cleanFlags, c *cleaning) {
 }
 
 // cleanMachines does the same on machines that are reached by ssh.
-func (a *app) cleanMachines(ctx context.Context, f cleanFlags, c *cleaning) error {
+func (a *app) cleanMachines(ctx context.Context, f cleanFlags, c *cleaning) {
 	on := f.machines.machines()
 	for _, s := range on.Sweep(ctx, remote.Sweep{Remove: f.yes, All: f.all}) {
 		for _, l := range s.Left {
@@ -140,7 +140,6 @@ func (a *app) cleanMachines(ctx context.Context, f cleanFlags, c *cleaning) erro
 		}
 		c.failed = append(c.failed, s.Err)
 	}
-	return nil
 }
 
 // cleanEngines does the same on engines.

@@ -117,7 +117,7 @@ func TestEngineCrash(t *testing.T) {
 	e := startTheirs(t)
 	e.furnish(t)
 	for i := range n {
-		if e.ended() {
+		if e.daemon.ended() {
 			e = startTheirs(t)
 			e.furnish(t)
 		}
@@ -183,10 +183,7 @@ func (e *theirEngine) judge(t *testing.T, path, what string, status int) {
 	if _, err := os.Stat(path); err != nil && what != "container" {
 		return // before its first line was written
 	}
-	file, err := record.ReadFile(path)
-	if err != nil {
-		t.Fatalf("the run file cannot be read: %v", err)
-	}
+	file := read(t, path)
 	bad := 0
 	for _, trial := range file.Trials {
 		if trial.Status == record.OK {

@@ -30,8 +30,7 @@ import (
 type theirEngine struct {
 	init   int    // PID of the first process of the namespaces
 	group  string // control group of its containers, not one of nettoll's
-	daemon *exec.Cmd
-	done   chan struct{} // dockerd has ended
+	daemon *started
 }
 
 // Paths of the engine inside its namespaces.
@@ -95,20 +94,16 @@ func (e *theirEngine) start(t *testing.T) {
 // launch starts dockerd, for the first time or again. The error says that it has ended, with its output.
 func (e *theirEngine) launch(t *testing.T) error {
 	t.Helper()
-	e.daemon = exec.Command("nsenter", e.enter("/", "sh", "-c", `exec dockerd --data-root `+engineDir+`/data --exec-root `+engineDir+`/exec --pidfile `+engineDir+`/pid `+
+	e.daemon = &started{Cmd: exec.Command("nsenter", e.enter("/", "sh", "-c", `exec dockerd --data-root `+engineDir+`/data --exec-root `+engineDir+`/exec --pidfile `+engineDir+`/pid `+
 		`--host `+engineSocket+` --storage-driver overlay2 --cgroup-parent /`+e.group+` --log-level warn `+
-		`--bip 198.19.240.1/21 --default-address-pool base=198.19.232.0/21,size=24 >`+engineDir+`/log 2>&1`)...)
-	if err := e.daemon.Start(); err != nil {
-		t.Fatal(err)
-	}
-	e.done = make(chan struct{})
-	go func() { _ = e.daemon.Wait(); close(e.done) }()
+		`--bip 198.19.240.1/21 --default-address-pool base=198.19.232.0/21,size=24 >`+engineDir+`/log 2>&1`)...)}
+	e.daemon.begin(t)
 	c := e.client(t)
 	until(t, "dockerd answers", func() bool {
 		_, err := c.Ping(t.Context(), client.PingOptions{})
-		return err == nil || e.ended()
+		return err == nil || e.daemon.ended()
 	})
-	if e.ended() {
+	if e.daemon.ended() {
 		said, _ := os.ReadFile(e.path("log"))
 		return fmt.Errorf("dockerd has ended: %s", said)
 	}
@@ -124,27 +119,15 @@ func (e *theirEngine) path(name string) string {
 // its own.
 func (e *theirEngine) kill(t *testing.T) {
 	t.Helper()
-	containerd, err := os.ReadFile(e.path("exec/containerd/containerd.pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	containerd := content(t, e.path("exec/containerd/containerd.pid"))
 	if err := syscall.Kill(e.pid(t), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	<-e.done
+	<-e.daemon.done
 	until(t, "containerd has ended", func() bool {
 		_, err := os.Stat(fmt.Sprintf("/proc/%d/root/proc/%s", e.init, containerd))
 		return err != nil
 	})
-}
-
-func (e *theirEngine) ended() bool {
-	select {
-	case <-e.done:
-		return true
-	default:
-		return false
-	}
 }
 
 // pid returns the PID of dockerd, as seen from the test: the only child of the nsenter that started it.
@@ -159,7 +142,7 @@ func (e *theirEngine) pid(t *testing.T) int {
 
 // stop removes all containers and ends dockerd.
 func (e *theirEngine) stop(t *testing.T) {
-	if e.ended() {
+	if e.daemon.ended() {
 		return // it cannot be restarted; its containers end with its namespaces
 	}
 	c, ctx := e.client(t), context.Background()
@@ -175,7 +158,7 @@ func (e *theirEngine) stop(t *testing.T) {
 		}
 	}
 	_ = syscall.Kill(e.pid(t), syscall.SIGTERM)
-	<-e.done
+	<-e.daemon.done
 }
 
 // removeGroups removes the engine's control groups.

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/procfs"
+
 	"nettoll/record"
 )
 
@@ -25,21 +27,20 @@ func faulty(rounds int, networks ...string) []string {
 		"--min-rounds", strconv.Itoa(rounds), "--max-rounds", strconv.Itoa(rounds), "--time-budget", "10m")
 }
 
-// commands returns the command lines of processes that an option selects, by their PIDs: those with a program of the name, and
+// commands returns the command lines of processes by their PIDs: those with a program of the name, or any if that is empty, and
 // with all words.
 func commands(t *testing.T, program string, words ...string) map[int][]string {
 	t.Helper()
-	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	processes, err := procfs.AllProcs()
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := map[int][]string{}
-	for _, file := range files {
-		text, _ := os.ReadFile(file) // it may have ended
-		args := strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
-		if filepath.Base(args[0]) == program && !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(args, w) }) {
-			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-			all[pid] = args
+	for _, p := range processes {
+		args, _ := p.CmdLine() // it may have ended
+		is := len(args) > 0 && (program == "" || filepath.Base(args[0]) == program)
+		if is && !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(args, w) }) {
+			all[p.PID] = args
 		}
 	}
 	return all
@@ -98,10 +99,7 @@ func outlived(t *testing.T, p *started, path string, want int, failed map[int]st
 	t.Helper()
 	<-p.done // its time is bounded by those of its networks
 	p.ends(t, exitOK)
-	file, err := record.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := read(t, path)
 	if len(file.Trials) != want {
 		t.Errorf("%d trials, want %d", len(file.Trials), want)
 	}
@@ -163,11 +161,7 @@ func TestBesideFaultyCluster(t *testing.T) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "x.ndjson")
 		proxy := relayTo(t, "192.168.77.1:6443")
-		text, err := os.ReadFile(config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		through := strings.Replace(string(text), `"https://192.168.77.1:6443"`, fmt.Sprintf(`"https://%s", tls-server-name: 192.168.77.1`, proxy.Addr()), 1)
+		through := strings.Replace(content(t, config), `"https://192.168.77.1:6443"`, fmt.Sprintf(`"https://%s", tls-server-name: 192.168.77.1`, proxy.Addr()), 1)
 		own := filepath.Join(dir, "config")
 		if err := os.WriteFile(own, []byte(through), 0o600); err != nil {
 			t.Fatal(err)
@@ -185,13 +179,14 @@ func TestBesideFaultyCluster(t *testing.T) {
 		dir := t.TempDir()
 		p := start(t, dir, foreignRun(config, "open", append(faulty(9, "kubernetes:pod"), "--node-daemons")...)...)
 		inMidTrial(t, p, filepath.Join(dir, "x.ndjson"), 0, kubelet, tunnel)
-		if len(agentsInPods(t)) < 7 { // those of a job, of two nodes, and of two pods of two networks
-			t.Errorf("there are agents %v", agentsInPods(t))
+		const agent = "injected"                               // a word of their commands
+		if agents := commands(t, "", agent); len(agents) < 7 { // those of a job, of two nodes, and of two pods of two networks
+			t.Errorf("there are agents %v", agents)
 		}
 		p.signal(t, syscall.SIGKILL)
 		<-p.done
 		until(t, "all agents have ended, and what waited for them", func() bool {
-			return len(agentsInPods(t))+len(commands(t, "sleep", "60"))+len(commands(t, "sleep", "300")) == 0
+			return len(commands(t, "", agent))+len(commands(t, "sleep", "60"))+len(commands(t, "sleep", "300")) == 0
 		})
 		// The cluster keeps a Job for 30 s after its end; its controllers take their time.
 		for began := time.Now(); len(a.left(t, "open")) > 0; time.Sleep(time.Second) {
@@ -214,22 +209,6 @@ func TestBesideFaultyCluster(t *testing.T) {
 		}
 		a.bare(t, "open")
 	})
-}
-
-// agentsInPods returns the agents in pods.
-func agentsInPods(t *testing.T) (pids []int) {
-	t.Helper()
-	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		if text, _ := os.ReadFile(file); strings.Contains(string(text), "\x00injected\x00") {
-			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-			pids = append(pids, pid)
-		}
-	}
-	return pids
 }
 
 // restart kills a program of the cluster, and starts it again with the same arguments. It ends with the cluster.
@@ -329,8 +308,7 @@ func TestKubernetesFault(t *testing.T) {
 		return kubelet != 0 && packets(kubelet, "cni0") > 0
 	})
 	inMidTrial(t, p, path, 2, kubelet, "cni0")
-	made := map[string]uint64{}
-	namespacesOf(t, made)
+	made := namespacesOf(t)
 	servers := commands(t, "kube-apiserver")
 	for pid := range servers {
 		if !slices.Contains(descendants(p.Process.Pid), pid) {
@@ -343,9 +321,7 @@ func TestKubernetesFault(t *testing.T) {
 	}
 	outlived(t, p, path, 6, map[int]string{2: "kube-apiserver on h1 ended (signal: killed)"})
 	was.check(t, made)
-	until(t, "its control groups are gone", func() bool {
-		return !slices.ContainsFunc(engineGroups(t), func(name string) bool { return !slices.Contains(old, name) })
-	})
+	until(t, "its control groups are gone", func() bool { return len(engineGroups(t, old...)) == 0 })
 }
 
 // descendants returns a process's children, and theirs.

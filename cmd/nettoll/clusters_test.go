@@ -65,10 +65,6 @@ type admin struct {
 
 func administrator(t *testing.T) admin {
 	t.Helper()
-	text, err := os.ReadFile(os.Getenv("KUBECONFIG")) // of the lab, in JSON
-	if err != nil {
-		t.Fatal(err)
-	}
 	var config struct {
 		Clusters []struct {
 			Cluster struct {
@@ -78,16 +74,13 @@ func administrator(t *testing.T) admin {
 		}
 		Users []struct{ User struct{ Token string } }
 	}
-	if err := json.Unmarshal(text, &config); err != nil {
+	text := content(t, os.Getenv("KUBECONFIG")) // of the lab, in JSON
+	if err := json.Unmarshal([]byte(text), &config); err != nil {
 		t.Fatal(err)
 	}
 	at := config.Clusters[0].Cluster
-	certificate, err := os.ReadFile(at.Authority)
-	if err != nil {
-		t.Fatal(err)
-	}
 	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(certificate)
+	pool.AppendCertsFromPEM([]byte(content(t, at.Authority)))
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 	return admin{client, at.Server, config.Users[0].User.Token, at.Authority}
 }
@@ -216,11 +209,7 @@ func (a admin) user(t *testing.T, namespace, level string) string {
 // documentedRights returns the rules of the Role in docs/kubernetes.md.
 func documentedRights(t *testing.T) (rules []object) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(os.Getenv(docsEnv), "kubernetes.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(content(t, filepath.Join(os.Getenv(docsEnv), "kubernetes.md"))) {
 		line, isRule := strings.CutPrefix(strings.TrimSpace(line), "- {apiGroups: ")
 		if !isRule {
 			continue
@@ -276,10 +265,7 @@ func iptables(t *testing.T, how string, rule ...string) {
 // have results.
 func leftOut(t *testing.T, path string, why map[string]string) {
 	t.Helper()
-	file, err := record.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := read(t, path)
 	seen := map[string]bool{}
 	for _, trial := range file.Trials {
 		want, skip := why[trial.Cell.Network]

@@ -73,18 +73,12 @@ func (f cniFlags) folders() cni.Folders {
 // drivers returns the drivers of the reference plugins and of the conflists that were given.
 func (f cniFlags) drivers() []network.Driver {
 	in := f.folders()
-	all := cni.Reference(in)
-	for _, list := range f.lists {
-		all = append(all, cni.New(list, in))
-	}
-	return all
+	driver := func(list *cni.Conflist) network.Driver { return cni.New(list, in) }
+	return append(cni.Reference(in), record.Each(f.lists, driver)...)
 }
 
-func (f cniFlags) names() (names []string) {
-	for _, t := range f.drivers() {
-		names = append(names, t.Name)
-	}
-	return names
+func (f cniFlags) names() []string {
+	return record.Each(f.drivers(), func(d network.Driver) string { return d.Name })
 }
 
 // given returns the networks of the conflists that were given.

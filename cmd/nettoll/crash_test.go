@@ -69,8 +69,7 @@ func crash(t *testing.T, after time.Duration, within bool) {
 	was := before(t)
 	p := start(t, dir, crashRun...)
 	time.Sleep(after)
-	made := map[string]uint64{}
-	namespacesOf(t, made)
+	made := namespacesOf(t)
 	if pid := inside(t, p); within && pid != 0 {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
@@ -91,10 +90,7 @@ func crash(t *testing.T, after time.Duration, within bool) {
 	kept := 0
 	if text, err := os.ReadFile(path); err == nil && len(text) > 0 {
 		kept = trials(path)
-		file, err := record.ReadFile(path)
-		if err != nil {
-			t.Fatalf("the run file cannot be read: %v", err)
-		}
+		file := read(t, path)
 		if len(file.Trials) != kept {
 			t.Errorf("%d trials are read of %d", len(file.Trials), kept)
 		}
@@ -114,10 +110,7 @@ func crash(t *testing.T, after time.Duration, within bool) {
 // complete checks that a run file has every cell exactly once in every round.
 func complete(t *testing.T, path string) {
 	t.Helper()
-	file, err := record.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := read(t, path)
 	type slot struct {
 		key   string
 		round int
@@ -146,20 +139,17 @@ func complete(t *testing.T, path string) {
 	}
 }
 
-func names(t *testing.T, dir string) (all []string) {
+func names(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range entries {
-		all = append(all, e.Name())
-	}
-	return all
+	return record.Each(entries, os.DirEntry.Name)
 }
 
-// engineGroups returns the names of the existing control groups of private engines.
-func engineGroups(t *testing.T) (names []string) {
+// engineGroups returns the names of the existing control groups of private engines, except those of older ones.
+func engineGroups(t *testing.T, older ...string) (names []string) {
 	t.Helper()
 	for _, pattern := range []string{"/sys/fs/cgroup/nettoll-*", "/sys/fs/cgroup/*/nettoll-*"} {
 		paths, err := filepath.Glob(pattern)
@@ -167,8 +157,8 @@ func engineGroups(t *testing.T) (names []string) {
 			t.Fatal(err)
 		}
 		for _, path := range paths {
-			if name := filepath.Base(path); !slices.Contains(names, name) {
-				names = append(names, name)
+			if name := filepath.Base(path); !slices.Contains(older, name) {
+				names = record.AddNew(names, name)
 			}
 		}
 	}

@@ -179,7 +179,7 @@ func (a *app) diagnose(out *bytes.Buffer, d diagnosis) {
 			} else {
 				fmt.Fprintf(out, "\nnetworks of %s, with %s\n", name, v.with)
 			}
-			of := slices.DeleteFunc(slices.Clone(d.Networks), func(f finding) bool { return f.Platform != name })
+			of := record.Those(d.Networks, func(f finding) bool { return f.Platform == name })
 			if why := of[0].Reason; why != "" && !slices.ContainsFunc(of, func(f finding) bool { return f.Reason != why }) {
 				of = []finding{{Name: name + ":all", Reason: why}} // the reason is the platform's own
 			}
@@ -211,13 +211,8 @@ func (a *app) line(out *bytes.Buffer, f finding, wide int) {
 	fmt.Fprintf(out, "  %s %-*s  %s\n", a.mark(f.OK), wide, f.Name, text)
 }
 
-func usable(all []finding) (n int) {
-	for _, f := range all {
-		if f.OK {
-			n++
-		}
-	}
-	return n
+func usable(all []finding) int {
+	return len(record.Those(all, func(f finding) bool { return f.OK }))
 }
 
 // remedies returns the fixes, starting with the one that fixes most.

@@ -107,19 +107,13 @@ func toolsOfPrograms() []program.Tool {
 
 // tools returns every generator of traffic that is compiled in; paths locates programs that are not in PATH.
 func tools(paths program.Paths) []workload.Tool {
-	all := []workload.Tool{engine.New()}
-	for _, t := range toolsOfPrograms() {
-		all = append(all, t.At(paths))
-	}
-	return all
+	at := func(t program.Tool) workload.Tool { return t.At(paths) }
+	return append([]workload.Tool{engine.New()}, record.Each(toolsOfPrograms(), at)...)
 }
 
 // programs returns the programs that tools start, as --tool-path names them.
-func programs() (names []string) {
-	for _, t := range toolsOfPrograms() {
-		names = append(names, t.Names()...)
-	}
-	return names
+func programs() []string {
+	return slices.Concat(record.Each(toolsOfPrograms(), program.Tool.Names)...)
 }
 
 func toolByName(paths program.Paths) map[string]workload.Tool {
@@ -165,21 +159,11 @@ func (v platformNetworks) planned(d network.Driver) plan.Network {
 }
 
 // names returns the names of all its networks.
-func (v platformNetworks) names() (names []string) {
-	for _, t := range v.drivers {
-		names = append(names, v.name(t))
-	}
-	return names
-}
+func (v platformNetworks) names() []string { return record.Each(v.drivers, v.name) }
 
 // find finds a driver by the name of its network on this platform.
 func (v platformNetworks) find(name string) (network.Driver, bool) {
-	for _, t := range v.drivers {
-		if t.Name == name {
-			return t, true
-		}
-	}
-	return network.Driver{}, false
+	return record.First(v.drivers, func(d network.Driver) bool { return d.Name == name })
 }
 
 // platforms are those of the catalogue, to be named only.
@@ -201,7 +185,7 @@ func betweenMachines(name string) bool {
 
 // cellsOn returns the cells whose networks are on platforms of that type.
 func cellsOn[P platform.Platform](cells []record.Cell) []record.Cell {
-	return slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return !isOn[P](c.Network) })
+	return record.Those(cells, func(c record.Cell) bool { return isOn[P](c.Network) })
 }
 
 // recipes returns all networks, by their names in cells.
@@ -216,11 +200,8 @@ func recipes(e engines) map[string]runner.Recipe {
 }
 
 // namesOf collects names from each platform, in the order of platforms.
-func namesOf(of func(platformNetworks) []string) (names []string) {
-	for _, v := range platforms() {
-		names = append(names, of(v)...)
-	}
-	return names
+func namesOf(of func(platformNetworks) []string) []string {
+	return slices.Concat(record.Each(platforms(), of)...)
 }
 
 // networkNames returns the names of all networks.

@@ -92,7 +92,7 @@ func TestDaemonsCarryOnAllPlatforms(t *testing.T) {
 
 // TestDocsHaveEveryNetwork checks that the lists of networks for users are complete.
 func TestDocsHaveEveryNetwork(t *testing.T) {
-	text := documented(t, "networks.md")
+	text := content(t, "../../docs/networks.md")
 	for _, d := range append(kernel.All(), wireguard.New()) {
 		hosts := "any"
 		if len(d.Hosts) == 1 {
@@ -106,7 +106,7 @@ func TestDocsHaveEveryNetwork(t *testing.T) {
 
 // TestDocsHaveEveryTool checks that the table of workloads for users has each tool that drives them.
 func TestDocsHaveEveryTool(t *testing.T) {
-	text := documented(t, "usage.md")
+	text := content(t, "../../docs/usage.md")
 	for _, tool := range tools(nil) {
 		for _, d := range tool.Drives {
 			row := regexp.MustCompile("(?m)^\\|[^|]*`" + d.Workload + "`.*[|;,] " + tool.Name + "( with [a-z]+)?( \\||[,;])")
@@ -117,10 +117,10 @@ func TestDocsHaveEveryTool(t *testing.T) {
 	}
 }
 
-// documented returns the text of a document for users.
-func documented(t *testing.T, name string) string {
+// content returns the text of a file.
+func content(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/" + name)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -204,31 +203,19 @@ func planGroups(w *tabwriter.Writer, cells []record.Cell) {
 			return d.Text(c)
 		}})
 	}
-	for i, h := range distinct(cells, func(c record.Cell) int { return c.Hosts }) {
+	for i, h := range record.Distinct(cells, func(c record.Cell) int { return c.Hosts }) {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		here := slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return c.Hosts != h })
+		here := record.Those(cells, func(c record.Cell) bool { return c.Hosts == h })
 		fmt.Fprintf(w, "%s\t%d cells, each of these with each:\n", hosts(h), len(here))
 		for _, axis := range axes {
-			values := distinct(here, axis.of)
+			values := record.Distinct(here, axis.of)
 			if len(values) > 1 || values[0] != unchanged {
 				fmt.Fprintf(w, "  %s\t%s\n", axis.name, strings.Join(values, "; "))
 			}
 		}
 	}
-}
-
-// distinct returns the distinct values of a property of cells.
-func distinct[T comparable](cells []record.Cell, of func(record.Cell) T) (values []T) {
-	seen := map[T]bool{}
-	for _, c := range cells {
-		if v := of(c); !seen[v] {
-			seen[v] = true
-			values = append(values, v)
-		}
-	}
-	return values
 }
 
 func toolOf(c record.Cell) string { return c.Tool }

@@ -85,16 +85,10 @@ func (f *runFlags) onEnginesThere(s *plan.Suite, cells []record.Cell) []record.C
 	if !f.borrows(cells) || len(s.Hosts) > 0 {
 		return cells
 	}
-	tooMany := map[int]bool{}
-	for _, c := range cells {
-		tooMany[c.Hosts] = c.Hosts > most
-	}
-	for _, c := range cells {
-		if !onEngines(c.Network) {
-			tooMany[c.Hosts] = false
-		}
-	}
-	cells = leaveOut(s, cells, func(c record.Cell) bool { return tooMany[c.Hosts] }, func(c record.Cell) string {
+	others := record.Those(cells, func(c record.Cell) bool { return !onEngines(c.Network) })
+	theirHosts := record.Distinct(others, func(c record.Cell) int { return c.Hosts })
+	tooMany := func(c record.Cell) bool { return c.Hosts > most && !slices.Contains(theirHosts, c.Hosts) }
+	cells = leaveOut(s, cells, tooMany, func(c record.Cell) string {
 		return fmt.Sprintf("that takes %d engines; name each with --docker-host, or have them started (--private-engine)", c.Hosts)
 	})
 	lab := func(c record.Cell) bool { return c.Hosts > 1 && f.onOwnEngines(c) && !betweenMachines(c.Network) }
@@ -246,27 +240,26 @@ func (f *engineFlags) root(cells []record.Cell, paths program.Paths) (*rootfs.Im
 		return nil, err
 	}
 	in, data := []rootfs.Program{agent}, []rootfs.Data(nil)
-	for _, name := range distinct(cells, toolOf) {
+	for _, name := range record.Distinct(cells, toolOf) {
 		pack, err := packed(toolByName(paths)[name])
 		if err != nil {
 			return nil, usagef("--tool %s: it cannot be used in containers: %w; leave it out, or name an image that has it (--docker-image)", name, err)
 		}
-		for _, path := range pack.Programs {
-			in = append(in, rootfs.Program{File: path, Path: path})
-		}
-		for _, path := range pack.Data {
-			data = append(data, rootfs.Data(path))
-		}
+		in = append(in, record.Each(pack.Programs, asHere)...)
+		data = append(data, record.Each(pack.Data, func(path string) rootfs.Data { return rootfs.Data(path) })...)
 	}
 	for _, name := range f.tools {
 		path, err := exec.LookPath(name)
 		if err != nil {
 			return nil, usagef("--docker-tools %s: no such program", name)
 		}
-		in = append(in, rootfs.Program{File: path, Path: path})
+		in = append(in, asHere(path))
 	}
 	return rootfs.With(data, in...)
 }
+
+// asHere puts a program where it is on this machine.
+func asHere(path string) rootfs.Program { return rootfs.Program{File: path, Path: path} }
 
 // packed returns what a tool needs in an image. A missing tool needs nothing: its trials report how to get it.
 func packed(tool workload.Tool) (workload.Pack, error) {
@@ -287,7 +280,7 @@ func packed(tool workload.Tool) (workload.Pack, error) {
 
 // fits returns an error if a program cannot be in an image, at the same path as here.
 func fits(path string) error {
-	_, err := rootfs.New(rootfs.Program{File: path, Path: path})
+	_, err := rootfs.New(asHere(path))
 	return err
 }
 

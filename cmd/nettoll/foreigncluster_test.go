@@ -234,10 +234,7 @@ func TestBesideForeignCluster(t *testing.T) {
 				t.Errorf("it does not say once %q:\n%s", want, p.err.String())
 			}
 		}
-		file, err := record.ReadFile(filepath.Join(dir, "x.ndjson"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := read(t, filepath.Join(dir, "x.ndjson"))
 		for _, trial := range file.Trials {
 			want := record.Skipped
 			if trial.Cell.Network == "kubernetes:pod" {

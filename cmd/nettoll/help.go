@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"nettoll/internal/origin"
+	"nettoll/record"
 )
 
 // group is the annotation of a flag with the heading that help shows it under.
@@ -115,11 +117,7 @@ func manPage(cmd *cobra.Command) string {
 		use = " COMMAND [flags]"
 	}
 	fmt.Fprintf(&b, "\\fB%s\\fR%s\n", roff(cmd.CommandPath()), roff(use))
-	text := cmd.Long
-	if text == "" {
-		text = cmd.Short + "."
-	}
-	fmt.Fprintf(&b, ".SH DESCRIPTION\n%s", paragraphs(text))
+	fmt.Fprintf(&b, ".SH DESCRIPTION\n%s", paragraphs(cmp.Or(cmd.Long, cmd.Short+".")))
 	children := described(cmd)[1:]
 	if len(children) > 0 {
 		fmt.Fprintf(&b, ".SH COMMANDS\n")
@@ -138,13 +136,8 @@ func manPage(cmd *cobra.Command) string {
 	if cmd.Example != "" {
 		fmt.Fprintf(&b, ".SH EXAMPLES\n.EX\n%s\n.EE\n", roff(strings.TrimRight(cmd.Example, "\n")))
 	}
-	var others []string
-	for _, c := range described(cmd.Root()) {
-		if c != cmd {
-			others = append(others, seeAlso(c))
-		}
-	}
-	fmt.Fprintf(&b, ".SH SEE ALSO\n%s\n", strings.Join(others, ",\n"))
+	others := record.Those(described(cmd.Root()), func(c *cobra.Command) bool { return c != cmd })
+	fmt.Fprintf(&b, ".SH SEE ALSO\n%s\n", strings.Join(record.Each(others, seeAlso), ",\n"))
 	return b.String()
 }
 

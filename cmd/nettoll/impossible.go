@@ -91,7 +91,7 @@ func (h impossible) can(c record.Cell) bool {
 
 // checkCongestion refuses, before anything is built, an algorithm that this machine does not have.
 func checkCongestion(cells []record.Cell) error {
-	for _, name := range distinct(cells, func(c record.Cell) string { return c.Options.Congestion }) {
+	for _, name := range record.Distinct(cells, func(c record.Cell) string { return c.Options.Congestion }) {
 		if name == "" {
 			continue
 		}
@@ -108,7 +108,7 @@ func checkCongestion(cells []record.Cell) error {
 
 // possible returns the cells that can be measured here.
 func (h impossible) possible(cells []record.Cell) []record.Cell {
-	return slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return !h.can(c) })
+	return record.Those(cells, h.can)
 }
 
 // nothing returns an error if none of the cells that the plan is about can be measured: cells of networks that are
@@ -121,10 +121,7 @@ func (h impossible) nothing(cells []record.Cell) error {
 	if slices.ContainsFunc(asked, h.can) {
 		return nil
 	}
-	var errs []error
-	for _, r := range h.reasons {
-		errs = append(errs, errors.New(r.String()))
-	}
+	errs := record.Each(h.reasons, func(r reason) error { return errors.New(r.String()) })
 	return fmt.Errorf("none of this can run here: %w", errors.Join(errs...))
 }
 

@@ -126,10 +126,7 @@ func losesPower(t *testing.T, lan *sshtest.LAN) {
 	case <-time.After(5 * time.Minute): // less than it takes TCP to give up
 		t.Fatalf("nettoll did not notice; it said:\n%s", p.said())
 	}
-	file, err := record.ReadFile(filepath.Join(dir, "run.ndjson"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := read(t, filepath.Join(dir, "run.ndjson"))
 	if len(file.Trials) != 1 || file.Trials[0].Status != record.Failed || !strings.Contains(file.Trials[0].Reason, "h2") {
 		t.Errorf("b lost its power, and the trials are %+v; nettoll said:\n%s", file.Trials, p.said())
 	}

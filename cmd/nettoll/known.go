@@ -55,15 +55,10 @@ func known(paths program.Paths, conflists cniFlags, private, cluster bool) plan.
 	var k plan.Known
 	for _, v := range catalogue(startable(paths, conflists, private, cluster)) {
 		k.Platforms = append(k.Platforms, v.plan)
-		for _, d := range v.drivers {
-			k.Networks = append(k.Networks, v.planned(d))
-		}
+		k.Networks = append(k.Networks, record.Each(v.drivers, v.planned)...)
 	}
 	for _, t := range tools(paths) {
-		tool := plan.Tool{Name: t.Name}
-		for _, d := range t.Drives {
-			tool.Drives = append(tool.Drives, plan.Drive(d))
-		}
+		tool := plan.Tool{Name: t.Name, Drives: record.Each(t.Drives, func(d workload.Drive) plan.Drive { return plan.Drive(d) })}
 		if t.Probe != nil {
 			tool.Step, tool.Lead = programStep, programLead
 			tool.Missing = missing(t)
@@ -119,7 +114,7 @@ func skipsOf(s plan.Suite, k plan.Known) []record.Skip {
 // versions returns the versions of the tools that the cells name, as far as they are installed.
 func versions(ctx context.Context, cells []record.Cell, by map[string]workload.Tool) map[string]string {
 	all := map[string]string{}
-	for _, name := range distinct(cells, toolOf) {
+	for _, name := range record.Distinct(cells, toolOf) {
 		if t, known := by[name]; known {
 			if version, err := t.Version(ctx); err == nil && version != "" {
 				all[name] = version

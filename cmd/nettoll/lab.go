@@ -77,13 +77,23 @@ the shell on its first node, where KUBECONFIG points to the API server.`,
 	fl.StringVar(&f.in, "in", "", "namespace to run in (default: the first client's)")
 	f.nodes.add(fl)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		started := map[string]func(context.Context, labFlags, []string) error{labSwarm: a.swarm, labKubernetes: a.kubernetes}[args[0]]
+		started := map[string]func(context.Context, labFlags, platform.Underlay, *rootfs.Image, []string) error{
+			labSwarm: a.swarm, labKubernetes: a.kubernetes,
+		}[args[0]]
 		if err := f.nodes.check(fl, args[0], started != nil); err != nil {
 			return err
 		}
 		if started != nil {
 			return inLab(cmd.Context(), lab.EnterOptions{Foreground: true}, func(ctx context.Context) error {
-				return started(ctx, f, args[1:])
+				shape, err := f.shape()
+				if err != nil {
+					return err
+				}
+				root, err := labImage()
+				if err != nil {
+					return err
+				}
+				return started(ctx, f, shape, root, args[1:])
 			})
 		}
 		tech, topo, err := f.resolve(args[0], a.paths, a.cni)
@@ -186,14 +196,10 @@ func (a *app) lab(ctx context.Context, tech network.Driver, topo network.Topolog
 }
 
 func endpoint(all []platform.Endpoint, name string) (platform.Endpoint, error) {
-	var names []string
-	for _, e := range all {
-		if e.Name() == name {
-			return e, nil
-		}
-		names = append(names, e.Name())
+	if e, ok := record.First(all, func(e platform.Endpoint) bool { return e.Name() == name }); ok {
+		return e, nil
 	}
-	return nil, usagef("--in %s: this network has %s", name, strings.Join(names, ", "))
+	return nil, usagef("--in %s: this network has %s", name, strings.Join(record.Each(all, platform.Endpoint.Name), ", "))
 }
 
 // banner prints the names and addresses, and returns them as environment.
@@ -223,10 +229,7 @@ func (a *app) banner(n *network.Network, here platform.Endpoint, interactive boo
 // shell runs the command with the terminal and passes on its exit status.
 func (a *app) shell(ctx context.Context, in platform.Endpoint, command, env []string) error {
 	if len(command) == 0 {
-		command = []string{"/bin/sh"}
-		if sh := os.Getenv("SHELL"); sh != "" {
-			command[0] = sh
-		}
+		command = []string{cmp.Or(os.Getenv("SHELL"), "/bin/sh")}
 	}
 	if _, err := exec.LookPath(command[0]); err != nil {
 		return usagef("%s: no such program", command[0])
@@ -321,15 +324,7 @@ func (f *nodeFlags) check(fl *pflag.FlagSet, name string, hasNodes bool) error {
 
 // swarm starts engines of one swarm on hosts of the lab, and runs the command on the first, which is the manager.
 // Everything is removed when the command ends.
-func (a *app) swarm(ctx context.Context, f labFlags, command []string) (err error) {
-	shape, err := f.shape()
-	if err != nil {
-		return err
-	}
-	root, err := labImage()
-	if err != nil {
-		return err
-	}
+func (a *app) swarm(ctx context.Context, f labFlags, shape platform.Underlay, root *rootfs.Image, command []string) (err error) {
 	o := docker.Options{Run: newID(), Image: engine.Image{Root: root}, Lab: lab.New()}
 	p := docker.NewSwarm(o)
 	building, cancel := context.WithTimeoutCause(ctx, labTime, fmt.Errorf("the swarm was not ready within %v", labTime))
@@ -350,11 +345,7 @@ func (a *app) swarm(ctx context.Context, f labFlags, command []string) (err erro
 	if err != nil {
 		return err
 	}
-	var all []platform.Endpoint
-	for _, h := range nodes {
-		all = append(all, h)
-	}
-	if err := lab.Publish(all); err != nil {
+	if err := lab.Publish(nodes); err != nil {
 		return err
 	}
 	return a.shell(ctx, nodes[0], command, a.swarmBanner(nodes, image, len(command) == 0))
@@ -370,7 +361,7 @@ func labImage() (*rootfs.Image, error) {
 	in := []rootfs.Program{agent}
 	for _, name := range append([]string{"sh", "sleep", "ip", "ping", "iperf3"}, bootstrap.Needs()...) {
 		if path, err := exec.LookPath(name); err == nil && fits(path) == nil {
-			in = append(in, rootfs.Program{File: path, Path: path})
+			in = append(in, asHere(path))
 			if name == "sh" { // where scripts expect it
 				in = append(in, rootfs.Program{File: path, Path: "/bin/sh"})
 			}

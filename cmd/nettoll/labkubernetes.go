@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"nettoll/docker/rootfs"
 	"nettoll/kube"
 	"nettoll/platform"
 	"nettoll/platform/lab"
@@ -16,15 +17,7 @@ const labKubernetes = "kubernetes"
 
 // kubernetes starts a cluster on hosts of the lab, and runs the command on the first node, which has the control
 // plane. Everything is removed when the command ends.
-func (a *app) kubernetes(ctx context.Context, f labFlags, command []string) (err error) {
-	shape, err := f.shape()
-	if err != nil {
-		return err
-	}
-	root, err := labImage()
-	if err != nil {
-		return err
-	}
+func (a *app) kubernetes(ctx context.Context, f labFlags, shape platform.Underlay, root *rootfs.Image, command []string) (err error) {
 	began := time.Now()
 	building, cancel := context.WithTimeoutCause(ctx, labTime, fmt.Errorf("the cluster was not ready within %v", labTime))
 	defer cancel()
@@ -41,11 +34,7 @@ func (a *app) kubernetes(ctx context.Context, f labFlags, command []string) (err
 		return withRemedy(err)
 	}
 	defer func() { err = errors.Join(err, ending(ctx, c.Stop)) }()
-	var all []platform.Endpoint
-	for _, n := range c.Nodes {
-		all = append(all, n)
-	}
-	if err := lab.Publish(all); err != nil {
+	if err := lab.Publish(c.Nodes); err != nil {
 		return err
 	}
 	if len(command) == 0 {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -45,7 +44,7 @@ func TestLabKubernetes(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}
 	}
-	if left := slices.DeleteFunc(engineGroups(t), func(name string) bool { return slices.Contains(old, name) }); len(left) > 0 {
+	if left := engineGroups(t, old...); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 }
@@ -60,8 +59,7 @@ func TestLabKubernetesCrash(t *testing.T) {
 			old, was := engineGroups(t), before(t)
 			p := start(t, t.TempDir(), "lab", "kubernetes", "--nodes", "2", "--", "sleep", "1")
 			time.Sleep(after)
-			made := map[string]uint64{}
-			namespacesOf(t, made)
+			made := namespacesOf(t)
 			pid := p.Process.Pid
 			if first := inside(t, p); i%2 == 1 && first != 0 {
 				pid = first
@@ -70,9 +68,7 @@ func TestLabKubernetesCrash(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.status(t)
-			until(t, "its control groups are gone", func() bool {
-				return !slices.ContainsFunc(engineGroups(t), func(name string) bool { return !slices.Contains(old, name) })
-			})
+			until(t, "its control groups are gone", func() bool { return len(engineGroups(t, old...)) == 0 })
 			was.check(t, made)
 		})
 	}

@@ -75,7 +75,7 @@ func (f *runFlags) onOwnEngines(c record.Cell) bool {
 
 // across returns the cells that send through the user's own network.
 func (f *runFlags) across(cells []record.Cell) []record.Cell {
-	return slices.DeleteFunc(slices.Clone(cells), func(c record.Cell) bool { return !f.crosses(c) })
+	return record.Those(cells, f.crosses)
 }
 
 // suitMachines finds mistakes in the flags for a run of the cells.
@@ -216,11 +216,7 @@ func (f *runFlags) hold(cells []record.Cell, by map[string]workload.Tool) ([]rec
 				c.Options.Bandwidth = each
 			}
 		case c.Workload == record.TCPRR || c.Workload == record.UDPRR || c.Workload == record.PacedRR:
-			often := busiest
-			if c.Options.Rate > 0 {
-				often = c.Options.Rate
-			}
-			most := flows * often * 8 * (max(c.Options.RequestSize, c.Options.ResponseSize, 1) + wireOverhead)
+			most := flows * cmp.Or(c.Options.Rate, busiest) * 8 * (max(c.Options.RequestSize, c.Options.ResponseSize, 1) + wireOverhead)
 			if uint64(most) > f.rate {
 				return nil, usagef("--%s %s: %s can send up to %v there; use paced_rr with a --rate, fewer clients, smaller requests, or a higher ceiling",
 					maxRate, f.ceiling, workloadText(*c), plan.BitRate(most))
@@ -229,12 +225,7 @@ func (f *runFlags) hold(cells []record.Cell, by map[string]workload.Tool) ([]rec
 			return nil, usagef("--%s %s: %s by %s cannot be held to a rate; measure tcp_stream, udp_stream or paced_rr by the engine there", maxRate, f.ceiling, workloadText(*c), c.Tool)
 		}
 	}
-	seen := map[string]bool{}
-	return slices.DeleteFunc(cells, func(c record.Cell) bool {
-		again := seen[c.Key()]
-		seen[c.Key()] = true
-		return again
-	}), nil
+	return record.Distinct(cells, func(c record.Cell) record.Cell { return c }), nil
 }
 
 // paces reports whether a tool holds the streams of a cell to a rate.
@@ -297,7 +288,7 @@ func (a *app) survey(ctx context.Context, f *runFlags, e engines, cells []record
 	limit := emulated.Patience(time.Duration(len(f.at)) * surveyTime)
 	for _, on := range []*docker.Docker{e.docker, e.swarm} {
 		prefix := on.Info().Name + ":"
-		of := slices.DeleteFunc(slices.Clone(across), func(c record.Cell) bool { return !strings.HasPrefix(c.Network, prefix) })
+		of := record.Those(across, func(c record.Cell) bool { return strings.HasPrefix(c.Network, prefix) })
 		if len(of) == 0 {
 			continue
 		}
@@ -330,7 +321,7 @@ func (a *app) announce(f *runFlags, cells []record.Cell, ways ...string) {
 		bound = fmt.Sprintf("at most %v of payload", plan.BitRate(most))
 	}
 	for _, way := range ways {
-		fmt.Fprintf(a.stderr, "through your network: %s between %s: %s\n", strings.Join(distinct(cells, workloadText), ", "), way, bound)
+		fmt.Fprintf(a.stderr, "through your network: %s between %s: %s\n", strings.Join(record.Distinct(cells, workloadText), ", "), way, bound)
 	}
 }
 
@@ -350,7 +341,7 @@ func held(cells []record.Cell) (most uint64) {
 // cannot be done, the trials say why.
 func (a *app) equip(ctx context.Context, on *ssh.SSH, cells []record.Cell) error {
 	all := toolByName(a.paths)
-	for _, name := range distinct(cells, toolOf) {
+	for _, name := range record.Distinct(cells, toolOf) {
 		if all[name].Pack == nil {
 			continue
 		}
@@ -383,11 +374,8 @@ func hostsOf(config string) (names []string) {
 		if len(words) == 0 || !strings.EqualFold(words[0], "host") {
 			continue
 		}
-		for _, name := range words[1:] {
-			if !strings.ContainsAny(name, "*?!\"") && !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
+		plain := func(name string) bool { return !strings.ContainsAny(name, "*?!\"") }
+		names = record.AddNew(names, record.Those(words[1:], plain)...)
 	}
 	return names
 }

@@ -31,11 +31,7 @@ func runOn(t *testing.T, args ...string) (file *record.File, said string) {
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v: %s", err, out.String())
 	}
-	file, err := record.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return file, out.String()
+	return read(t, path), out.String()
 }
 
 // TestMachines measures between two machines that are reached by ssh, whose clocks are an hour apart. These have whole trials:
@@ -51,14 +47,9 @@ func TestMachines(t *testing.T) {
 	if len(file.Trials) != 2*len(paths) {
 		t.Errorf("%d trials", len(file.Trials))
 	}
+	allGood(t, file)
 	for _, trial := range file.Trials {
-		if trial.Status != record.OK {
-			t.Errorf("%s: %s: %s", trial.Cell.Workload, trial.Status, trial.Reason)
-		}
-		var hops []string
-		for _, h := range trial.Path {
-			hops = append(hops, h.Name)
-		}
+		hops := record.Each(trial.Path, func(h record.Hop) string { return h.Name })
 		if got, want := strings.Join(hops, " "), paths[trial.Cell.Network]; got != want {
 			t.Errorf("the path of %s is %s, want %s", trial.Cell.Network, got, want)
 		}
@@ -89,14 +80,8 @@ func TestMachineIsLost(t *testing.T) {
 	time.Sleep(300 * time.Millisecond)
 	lan.Reset(1)
 	p.status(t)
-	file, err := record.ReadFile(filepath.Join(dir, "run.ndjson"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []string
-	for _, trial := range file.Trials {
-		all = append(all, string(trial.Status)+" "+trial.Reason)
-	}
+	file := read(t, filepath.Join(dir, "run.ndjson"))
+	all := record.Each(file.Trials, func(trial record.Trial) string { return string(trial.Status) + " " + trial.Reason })
 	text := strings.Join(all, "\n")
 	// What fails first depends on the moment: a call to the machine, or the connection to it.
 	lost := regexp.MustCompile(`h2(: | is lost: )`)
@@ -183,11 +168,7 @@ func TestSentTools(t *testing.T) {
 		if want := len(strings.Split(c.tools, ",")); len(file.Trials) != want {
 			t.Errorf("%d trials with %s, want %d", len(file.Trials), c.tools, want)
 		}
-		for _, trial := range file.Trials {
-			if trial.Status != record.OK {
-				t.Errorf("%s: %s: %s", trial.Cell.Tool, trial.Status, trial.Reason)
-			}
-		}
+		allGood(t, file)
 	}
 	for i := range lan.Hosts {
 		lan.Empty(t, i)

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/netns"
@@ -45,14 +46,21 @@ func startProgram(t *testing.T, dir, program string, args ...string) *started {
 			signal.Notify(make(chan os.Signal, 1), s)
 		}
 	}
-	p := &started{Cmd: exec.Command(program, args...), done: make(chan struct{})}
+	p := &started{Cmd: exec.Command(program, args...)}
 	p.Dir, p.Stdout, p.Stderr = dir, &p.out, &p.err
+	p.begin(t)
+	t.Cleanup(func() { _ = p.Process.Kill(); <-p.done })
+	return p
+}
+
+// begin starts the program, and notes its end.
+func (p *started) begin(t *testing.T) {
+	t.Helper()
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
+	p.done = make(chan struct{})
 	go func() { _ = p.Wait(); close(p.done) }()
-	t.Cleanup(func() { _ = p.Process.Kill(); <-p.done })
-	return p
 }
 
 // status waits for the end and returns the exit status.
@@ -119,19 +127,35 @@ func trials(path string) int {
 	return bytes.Count(text, []byte("\n{\"type\":\"trial\""))
 }
 
+// read reads a run file.
+func read(t *testing.T, path string) *record.File {
+	t.Helper()
+	file, err := record.ReadFile(path)
+	if err != nil {
+		t.Fatalf("the run file cannot be read: %v", err)
+	}
+	return file
+}
+
 // good reads a run file, and checks that it has trials, all of them good.
 func good(t *testing.T, path string) *record.File {
 	t.Helper()
-	file, err := record.ReadFile(path)
-	if err != nil || len(file.Trials) == 0 {
-		t.Fatalf("no trial can be read: %v", err)
+	file := read(t, path)
+	allGood(t, file)
+	return file
+}
+
+// allGood checks that a run file has trials, all of them good.
+func allGood(t *testing.T, file *record.File) {
+	t.Helper()
+	if len(file.Trials) == 0 {
+		t.Fatal("there is no trial")
 	}
 	for _, trial := range file.Trials {
 		if trial.Status != record.OK {
 			t.Errorf("%s in round %d: %s: %s", trial.Cell.Key(), trial.Round, trial.Status, trial.Reason)
 		}
 	}
-	return file
 }
 
 // killRuns kills every process of nettoll run.
@@ -148,19 +172,15 @@ func killRuns(t *testing.T) {
 func ours(t *testing.T) map[int]string {
 	t.Helper()
 	all := map[int]string{}
-	links, err := filepath.Glob("/proc/[0-9]*/exe")
+	processes, err := procfs.AllProcs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, link := range links {
-		exe, err := os.Readlink(link)
-		if err != nil || !strings.HasPrefix(exe, filepath.Join(work, "bin")) {
-			continue
+	for _, p := range processes {
+		if exe, err := p.Executable(); err == nil && strings.HasPrefix(exe, filepath.Join(work, "bin")) {
+			args, _ := p.CmdLine() // it may have ended
+			all[p.PID] = strings.Join(args, " ")
 		}
-		dir := filepath.Dir(link)
-		pid, _ := strconv.Atoi(filepath.Base(dir))
-		args, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
-		all[pid] = strings.ReplaceAll(string(args), "\x00", " ")
 	}
 	return all
 }
@@ -229,10 +249,7 @@ func devices(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var names []string
-	for _, d := range all {
-		names = append(names, d.Name)
-	}
+	names := record.Each(all, func(d net.Interface) string { return d.Name })
 	slices.Sort(names)
 	return names
 }
@@ -246,11 +263,7 @@ type leftovers struct {
 
 func before(t *testing.T) leftovers {
 	t.Helper()
-	mounts, err := os.ReadFile("/proc/self/mounts")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return leftovers{allNamespaces(), devices(t), string(mounts)}
+	return leftovers{allNamespaces(), devices(t), content(t, "/proc/self/mounts")}
 }
 
 // check waits until no process of nettoll is left, and then finds everything else that is left. Only namespaces
@@ -291,15 +304,17 @@ func cookieOf(link string) (cookie uint64) {
 	return cookie
 }
 
-// namespacesOf adds the current network namespaces of the program under test.
-func namespacesOf(t *testing.T, into map[string]uint64) {
+// namespacesOf returns the current network namespaces of the program under test, with their cookies.
+func namespacesOf(t *testing.T) map[string]uint64 {
 	t.Helper()
+	made := map[string]uint64{}
 	host, _ := os.Readlink("/proc/self/ns/net")
 	for pid := range ours(t) {
 		for name, link := range namespaces(fmt.Sprintf("/proc/%d/task/*/ns/net", pid), fmt.Sprintf("/proc/%d/fd/*", pid)) {
 			if name != host {
-				into[name] = cookieOf(link)
+				made[name] = cookieOf(link)
 			}
 		}
 	}
+	return made
 }

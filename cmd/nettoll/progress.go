@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -123,9 +124,7 @@ func (p *progress) Round(round, trials int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.round = round
-	if p.first == 0 {
-		p.first = round
-	}
+	p.first = cmp.Or(p.first, round)
 	p.planned = p.trials + max(1, p.set.MaxRounds-round+1)*trials
 	if p.width == nil {
 		line := fmt.Sprintf("round %d: %d trials, %s since the start", round, trials, time.Since(p.began).Round(time.Second))

@@ -178,11 +178,7 @@ func (a *app) writeFile(path, run string, file *record.File, res analysis.Result
 }
 
 func formatList() []string {
-	var names []string
-	for _, f := range report.Formats() {
-		names = append(names, f.Name)
-	}
-	return names
+	return record.Each(report.Formats(), func(f report.Format) string { return f.Name })
 }
 
 func formatNames() string { return strings.Join(formatList(), ", ") }

@@ -80,10 +80,7 @@ trials failed, which the report counts; 1 when something has no good trial, or t
 				return err
 			}
 			cells = f.onMachinesThere(&suite, f.onEnginesThere(&suite, cells))
-			if err := f.suitMachines(cells); err != nil {
-				return err
-			}
-			if err := f.suitClusters(cells); err != nil {
+			if err := cmp.Or(f.suitMachines(cells), f.suitClusters(cells)); err != nil {
 				return err
 			}
 			if cells, err = f.hold(cells, toolByName(a.paths)); err != nil {
@@ -196,12 +193,9 @@ func completeNames(cmd *cobra.Command) {
 // completeValues completes the values of flags, after the last comma in lists.
 func completeValues(cmd *cobra.Command, flags map[string]func() []string) {
 	for flag, names := range flags {
-		_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, begun string) (all []string, _ cobra.ShellCompDirective) {
+		_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 			before := begun[:strings.LastIndex(begun, ",")+1]
-			for _, name := range names() {
-				all = append(all, before+name)
-			}
-			return all, cobra.ShellCompDirectiveNoFileComp
+			return record.Each(names(), func(name string) string { return before + name }), cobra.ShellCompDirectiveNoFileComp
 		})
 	}
 }
@@ -301,9 +295,7 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 		return err
 	}
 	now := time.Now()
-	if set.Seed == 0 {
-		set.Seed = rand.Uint64()
-	}
+	set.Seed = cmp.Or(set.Seed, rand.Uint64())
 	found, err := a.look(ctx, f, cells)
 	if err != nil {
 		return err
@@ -418,13 +410,7 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 	if err := plan.Resumable(file.Run.Cells, set, f.known()); err != nil {
 		return usagef("--resume %s: %w; begin another run", f.resume, err)
 	}
-	if err := f.suitEngines(file.Run.Cells); err != nil {
-		return err
-	}
-	if err := f.suitMachines(file.Run.Cells); err != nil {
-		return err
-	}
-	if err := f.suitClusters(file.Run.Cells); err != nil {
+	if err := cmp.Or(f.suitEngines(file.Run.Cells), f.suitMachines(file.Run.Cells), f.suitClusters(file.Run.Cells)); err != nil {
 		return err
 	}
 	if f.dryRun {
@@ -487,10 +473,7 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 	}
 	end, err := r.Run(ctx)
 	p.done()
-	endErr := w.End(end)
-	if err == nil {
-		err = endErr
-	}
+	err = cmp.Or(err, w.End(end))
 	if left := e.leave(ctx); err == nil && left != nil {
 		err = fmt.Errorf("%w; nettoll clean --yes removes what is left", left)
 	}

@@ -378,7 +378,7 @@ func parseShapes(texts []string) ([]plan.Underlay, error) {
 func (f *runFlags) chooseWorkloads(s *plan.Suite) {
 	var chosen []plan.Workload
 	for _, name := range f.workloads {
-		known := slices.DeleteFunc(slices.Clone(s.Workloads), func(w plan.Workload) bool { return w.Name != name })
+		known := record.Those(s.Workloads, func(w plan.Workload) bool { return w.Name == name })
 		if len(known) == 0 {
 			known = []plan.Workload{{Name: name}}
 		}

@@ -21,6 +21,7 @@ import (
 
 	"nettoll/internal/netns"
 	"nettoll/internal/testutil/turn"
+	"nettoll/record"
 )
 
 // The simulated LAN of the engine's machine, and the addresses of its published ports.
@@ -200,12 +201,10 @@ func programsNow() (names []string) {
 		all := tool.Names()
 		servers = append(servers, all[len(all)-1])
 	}
-	files, _ := filepath.Glob("/proc/[0-9]*/comm")
-	for _, f := range files {
-		b, _ := os.ReadFile(f) // it may have ended
-		name := strings.TrimSpace(string(b))
-		if slices.Contains(servers, name) && !slices.Contains(names, name) {
-			names = append(names, name)
+	processes, _ := procfs.AllProcs()
+	for _, p := range processes {
+		if name, _ := p.Comm(); slices.Contains(servers, name) { // it may have ended
+			names = record.AddNew(names, name)
 		}
 	}
 	return names

@@ -28,8 +28,7 @@ func TestSignals(t *testing.T) {
 			path := filepath.Join(dir, "x.ndjson")
 			p := start(t, dir, endless...)
 			until(t, "three trials are in the run file", func() bool { return trials(path) >= 3 })
-			made := map[string]uint64{}
-			namespacesOf(t, made)
+			made := namespacesOf(t)
 			if len(made) == 0 {
 				t.Error("no namespace of the run is found")
 			}
@@ -66,8 +65,7 @@ func TestSecondSignal(t *testing.T) {
 			if err := syscall.Kill(deaf(t, p), syscall.SIGSTOP); err != nil {
 				t.Fatal(err)
 			}
-			made := map[string]uint64{}
-			namespacesOf(t, made)
+			made := namespacesOf(t)
 			p.signal(t, s[0])
 			until(t, "it has ended", func() bool {
 				_ = p.Process.Signal(s[1])
@@ -207,12 +205,11 @@ func TestInterruptedWhileBuilding(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		was := before(t)
 		p := start(t, t.TempDir(), many...)
-		made := map[string]uint64{}
 		until(t, "hundreds of containers are there", func() bool {
 			pid := within(t, p)
 			return p.ended() || pid != 0 && len(namespaces(fmt.Sprintf("/proc/%d/fd/*", pid))) > 300
 		})
-		namespacesOf(t, made)
+		made := namespacesOf(t)
 		p.signal(t, s)
 		p.ends(t, exitInterrupted)
 		if said := p.err.String(); strings.Contains(said, "context canceled") || strings.Contains(said, "goroutine") {

@@ -6,12 +6,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -45,15 +47,12 @@ func openConsole(t *testing.T, dir string, env []string, program string, args ..
 		t.Fatal(err)
 	}
 	defer slave.Close()
-	c := &console{started: &started{Cmd: exec.Command(program, args...), done: make(chan struct{})}, master: master}
+	c := &console{started: &started{Cmd: exec.Command(program, args...)}, master: master}
 	c.Dir, c.Stdin, c.Stdout, c.Stderr = dir, slave, slave, slave
 	c.Env = append(append(os.Environ(), "SHELL=/bin/sh", "PS1=$ ", "TERM=xterm", "ENV="), env...)
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	c.begin(t)
 	go c.watch()
-	go func() { _ = c.Wait(); close(c.done) }()
 	t.Cleanup(func() { _ = c.Process.Kill(); <-c.done })
 	return c
 }
@@ -168,15 +167,12 @@ func TestTerminalShell(t *testing.T) {
 // running finds a program in the folder of this test.
 func running(t *testing.T, program string) bool {
 	t.Helper()
-	links, _ := filepath.Glob("/proc/[0-9]*/comm")
-	for _, link := range links {
-		if name, _ := os.ReadFile(link); strings.TrimSpace(string(name)) == program {
-			if dir, err := os.Readlink(filepath.Join(filepath.Dir(link), "cwd")); err == nil && strings.Contains(dir, t.Name()) {
-				return true
-			}
-		}
-	}
-	return false
+	processes, _ := procfs.AllProcs()
+	return slices.ContainsFunc(processes, func(p procfs.Proc) bool {
+		name, _ := p.Comm() // it may have ended
+		dir, _ := p.Cwd()
+		return name == program && strings.Contains(dir, t.Name())
+	})
 }
 
 // TestTerminalColor checks for colours on a capable terminal, unless NO_COLOR is set.

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -160,13 +161,11 @@ func (t *talk) send(p *Program) error {
 	if _, err := fmt.Fprintf(in, "%d %s\n", len(p.packed), p.sum); err != nil {
 		return errSilent
 	}
-	for rest := p.packed; len(rest) > 0; {
-		n := min(chunk, len(rest))
-		if _, err := in.Write(rest[:n]); err != nil {
+	for part := range slices.Chunk(p.packed, chunk) {
+		if _, err := in.Write(part); err != nil {
 			return errSilent
 		}
 		t.moved()
-		rest = rest[n:]
 	}
 	return nil
 }

@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -100,18 +100,17 @@ type Agent struct {
 
 // Others returns the injected agents of this user, or as root of any, except for this one.
 func Others() (all []Agent) {
-	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, line := range lines {
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(line)))
-		if err != nil || pid == os.Getpid() || !isAgent(pid) {
+	processes, _ := procfs.AllProcs()
+	for _, p := range processes {
+		if p.PID == os.Getpid() || !isAgent(p.PID) {
 			continue
 		}
 		var owner unix.Stat_t
-		if err := unix.Stat(filepath.Dir(line), &owner); err != nil || os.Geteuid() != 0 && int(owner.Uid) != os.Geteuid() {
+		if err := unix.Stat(fmt.Sprintf("/proc/%d", p.PID), &owner); err != nil || os.Geteuid() != 0 && int(owner.Uid) != os.Geteuid() {
 			continue
 		}
-		if status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)); err == nil {
-			all = append(all, Agent{pid, lost(string(status))})
+		if stat, err := p.Stat(); err == nil {
+			all = append(all, Agent{p.PID, lost(stat)})
 		}
 	}
 	return all
@@ -123,15 +122,8 @@ func isAgent(pid int) bool {
 	return err == nil && IsAgent(args[1:])
 }
 
-// lost reports whether a process is stopped, or has lost its parent, by what /proc says of it.
-func lost(status string) bool {
-	field := func(name string) string {
-		_, rest, _ := strings.Cut("\n"+status, "\n"+name+":")
-		line, _, _ := strings.Cut(rest, "\n")
-		return strings.TrimSpace(line)
-	}
-	return strings.HasPrefix(field("State"), "T") || field("PPid") == "1"
-}
+// lost reports whether a process is stopped, or has lost its parent.
+func lost(stat procfs.ProcStat) bool { return stat.State == "T" || stat.PPID == 1 }
 
 // Kill ends the agent, and with it what it has started.
 func (a Agent) Kill() error {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/bootstrap"
@@ -66,15 +67,13 @@ func TestFolders(t *testing.T) {
 }
 
 func TestLost(t *testing.T) {
-	const status = "Name:\tnettoll-agent\nState:\t%s\nTgid:\t5\nPPid:\t%d\n"
-	for text, want := range map[string]bool{
-		fmt.Sprintf(status, "S (sleeping)", 17): false,
-		fmt.Sprintf(status, "T (stopped)", 17):  true,
-		fmt.Sprintf(status, "S (sleeping)", 1):  true,
-		"":                                      false,
-	} {
-		if bootstrap.Lost(text) != want {
-			t.Errorf("%q: want %v", text, want)
+	for _, c := range []struct {
+		state  string
+		parent int
+		want   bool
+	}{{"S", 17, false}, {"T", 17, true}, {"S", 1, true}} {
+		if bootstrap.Lost(procfs.ProcStat{State: c.state, PPID: c.parent}) != c.want {
+			t.Errorf("%s with the parent %d: want %v", c.state, c.parent, c.want)
 		}
 	}
 }

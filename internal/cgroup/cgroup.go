@@ -3,7 +3,6 @@
 package cgroup
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -100,16 +100,19 @@ func eachLeft(do func(name string, paths []string)) {
 }
 
 // populated reports whether a process is in a control group or below it.
-func populated(group string) bool {
-	in := false
+func populated(group string) bool { return len(listed(group)) > 0 }
+
+// listed returns the processes of a control group and of those below it, as the kernel lists them: as 0 if this
+// process's PID namespace does not show them.
+func listed(group string) (all []string) {
 	_ = filepath.WalkDir(group, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Name() == "cgroup.procs" {
-			b, err := os.ReadFile(path)
-			in = in || err == nil && len(bytes.TrimSpace(b)) > 0
+			b, _ := os.ReadFile(path)
+			all = append(all, strings.Fields(string(b))...)
 		}
 		return nil // unreadable files are about to disappear
 	})
-	return in
+	return all
 }
 
 // lockAll locks control groups, and reports whether nobody else holds one.
@@ -208,16 +211,10 @@ func Kill(group string) (killed int) {
 // Processes returns the processes of a control group and of those below it, except those that this
 // process's PID namespace does not show.
 func Processes(group string) (all []int) {
-	_ = filepath.WalkDir(group, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.Name() == "cgroup.procs" {
-			b, _ := os.ReadFile(path)
-			for _, field := range bytes.Fields(b) {
-				if pid, err := strconv.Atoi(string(field)); err == nil && pid > 0 {
-					all = append(all, pid)
-				}
-			}
+	for _, text := range listed(group) {
+		if pid, err := strconv.Atoi(text); err == nil && pid > 0 {
+			all = append(all, pid)
 		}
-		return nil // unreadable files are about to disappear
-	})
+	}
 	return all
 }

@@ -23,6 +23,7 @@ import (
 	"nettoll/internal/oneline"
 	"nettoll/internal/undo"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // Spec describes a program to be run.
@@ -126,17 +127,14 @@ func (d *Daemon) Fault() error {
 	}
 	how := "by itself"
 	if err := d.Process.Wait(); err != nil {
-		how = firstLine(err.Error())
+		how, _, _ = strings.Cut(err.Error(), "\n")
 	}
 	return fmt.Errorf("%s ended (%s)%s", d, how, d.said())
 }
 
 // Complaints returns the last lines of the log that are about faults, if there are any.
-func (d *Daemon) Complaints() (all []string) {
-	for _, line := range d.log.complaints() {
-		all = append(all, d.String()+" says: "+line)
-	}
-	return all
+func (d *Daemon) Complaints() []string {
+	return record.Each(d.log.complaints(), func(line string) string { return d.String() + " says: " + line })
 }
 
 // Log returns the end of the daemon's log.
@@ -206,11 +204,6 @@ func Available() error {
 		Feature: "a network with daemons", Option: "a lab, which ends them",
 		Remedy: "measure it in a separate run, or together with Docker networks by --private-engine",
 	}
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
 }
 
 var _ fmt.Stringer = (*Daemon)(nil)

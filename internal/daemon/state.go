@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,10 +41,7 @@ func Detached(stack *undo.Stack) (string, error) {
 		return "", unsupported(os.NewSyscallError("fsopen", err))
 	}
 	defer unix.Close(config)
-	if err := unix.FsconfigSetString(config, "mode", "0755"); err != nil {
-		return "", unsupported(os.NewSyscallError("fsconfig", err))
-	}
-	if err := unix.FsconfigCreate(config); err != nil {
+	if err := cmp.Or(unix.FsconfigSetString(config, "mode", "0755"), unix.FsconfigCreate(config)); err != nil {
 		return "", unsupported(os.NewSyscallError("fsconfig", err))
 	}
 	fd, err := unix.Fsmount(config, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"nettoll/internal/plumb"
 	"nettoll/network"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // Chains returns the names of felix's chains for the container behind a device of a host: of packets from it, and of packets
@@ -33,13 +33,7 @@ func Tabled(host, ns string) error {
 		return err
 	}
 	for _, name := range []string{"raw", "mangle", "nat", "filter"} {
-		versions := 0 // of IP
-		for _, t := range there {
-			if t.Name == name {
-				versions++
-			}
-		}
-		if versions < 2 {
+		if versions := record.Those(there, func(t nl.FirewallTable) bool { return t.Name == name }); len(versions) < 2 { // of IP
 			return fmt.Errorf("felix on %s has not written the table %s of both IP versions", host, name)
 		}
 	}
@@ -145,12 +139,10 @@ func RulesOf(s *plumb.Site, programs map[string]string) Rules {
 func (r Rules) Hop(f network.Family, nodes ...*plumb.Node) network.Hop {
 	h, six := nodes[0].Host, f == network.IPv6
 	shared := r.shared[table{h, six}]
-	var names, all []string
+	names := record.Each(nodes, (*plumb.Node).Name)
+	var all []string
 	for _, node := range nodes {
-		names = append(names, node.Name())
-		if chains := Chains(node.Port); !slices.Contains(all, chains[0]) { // containers of one pod share them
-			all = append(all, chains...)
-		}
+		all = record.AddNew(all, Chains(node.Port)...) // containers of one pod share them
 	}
 	return network.Hop{
 		Name: h.Name() + "/rules-of-" + strings.Join(names, "-and-"), Kind: network.Rule,

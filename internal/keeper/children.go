@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -124,22 +125,10 @@ func listed(pid int) (all []int) {
 // parented finds the same by reading all processes, once.
 func parented() func(pid int) []int {
 	by := map[int][]int{}
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, path := range stats {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			continue
-		}
-		// The name in parentheses may contain any character. After it come the state and the
-		// parent.
-		_, rest, _ := strings.Cut(string(b), "(")
-		f := strings.Fields(rest[strings.LastIndexByte(rest, ')')+1:])
-		child, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		if err != nil || len(f) < 2 {
-			continue
-		}
-		if parent, err := strconv.Atoi(f[1]); err == nil {
-			by[parent] = append(by[parent], child)
+	all, _ := procfs.AllProcs()
+	for _, p := range all {
+		if stat, err := p.Stat(); err == nil { // it may have ended meanwhile
+			by[stat.PPID] = append(by[stat.PPID], p.PID)
 		}
 	}
 	return func(pid int) []int { return slices.Clone(by[pid]) }

@@ -13,6 +13,7 @@ import (
 
 	"nettoll/internal/netns"
 	"nettoll/internal/testutil"
+	"nettoll/internal/testutil/machine"
 )
 
 func TestMain(m *testing.M) { testutil.Main(m) }
@@ -68,7 +69,7 @@ func allHome(t *testing.T, home string) {
 }
 
 func TestNewGivesSeparateEmptyNamespaces(t *testing.T) {
-	home, before := here(t), testutil.Descriptors(t, "net:")
+	home, before := here(t), machine.Descriptors(t, "net:")
 	seen := map[string]bool{home: true}
 	var set []string
 	all, err := netns.New(t.Context(), 5, func() error {
@@ -101,7 +102,7 @@ func TestNewGivesSeparateEmptyNamespaces(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got := testutil.Descriptors(t, "net:"); got != before+5 {
+	if got := machine.Descriptors(t, "net:"); got != before+5 {
 		t.Errorf("%d namespaces are open, want %d", got, before+5)
 	}
 	for _, ns := range all {
@@ -109,14 +110,14 @@ func TestNewGivesSeparateEmptyNamespaces(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got := testutil.Descriptors(t, "net:"); got != before {
+	if got := machine.Descriptors(t, "net:"); got != before {
 		t.Errorf("%d namespaces are open after Close, %d before", got, before)
 	}
 	allHome(t, home)
 }
 
 func TestNewLeavesNothingWhenSetupFails(t *testing.T) {
-	home, before := here(t), testutil.Descriptors(t, "net:")
+	home, before := here(t), machine.Descriptors(t, "net:")
 	broken := errors.New("third time unlucky")
 	n := 0
 	all, err := netns.New(t.Context(), 5, func() error {
@@ -128,7 +129,7 @@ func TestNewLeavesNothingWhenSetupFails(t *testing.T) {
 	if !errors.Is(err, broken) || all != nil || n != 3 {
 		t.Errorf("got %v, %v after %d setups", all, err, n)
 	}
-	if got := testutil.Descriptors(t, "net:"); got != before {
+	if got := machine.Descriptors(t, "net:"); got != before {
 		t.Errorf("%d namespaces are open, %d before", got, before)
 	}
 	allHome(t, home)
@@ -196,7 +197,7 @@ func TestDoEntersAndComesBack(t *testing.T) {
 
 func TestDoSaysWhatItCannotEnter(t *testing.T) {
 	ns := create(t, 1)[0]
-	closed, before := ns.Path(), testutil.Descriptors(t, "net:")
+	closed, before := ns.Path(), machine.Descriptors(t, "net:")
 	for name, path := range map[string]string{
 		"open network namespace":  filepath.Join(t.TempDir(), "none"),
 		"enter network namespace": "/proc/self/ns/mnt",
@@ -209,7 +210,7 @@ func TestDoSaysWhatItCannotEnter(t *testing.T) {
 			t.Errorf("%s: error is %v, want %q", path, err, name)
 		}
 	}
-	if got := testutil.Descriptors(t, "net:"); got != before {
+	if got := machine.Descriptors(t, "net:"); got != before {
 		t.Errorf("%d namespaces are open, %d before", got, before)
 	}
 	ns.Close()
@@ -223,7 +224,7 @@ func TestDoSaysWhatItCannotEnter(t *testing.T) {
 }
 
 func TestManyAtOnceEachInItsOwn(t *testing.T) {
-	home, before := here(t), testutil.Descriptors(t, "net:")
+	home, before := here(t), machine.Descriptors(t, "net:")
 	all := create(t, 8)
 	var done sync.WaitGroup
 	for i := range 64 {
@@ -247,7 +248,7 @@ func TestManyAtOnceEachInItsOwn(t *testing.T) {
 	}
 	done.Wait()
 	allHome(t, home)
-	if got := testutil.Descriptors(t, "net:"); got != before+8 {
+	if got := machine.Descriptors(t, "net:"); got != before+8 {
 		t.Errorf("%d namespaces are open, want %d", got, before+8)
 	}
 }

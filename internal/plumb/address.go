@@ -61,36 +61,30 @@ func Bare(f network.Family) string {
 // ServiceAddr returns the address of service i, from 0 to 16383. No device has it.
 func ServiceAddr(i int, six bool) netip.Addr {
 	if six {
-		a := [16]byte{0x20, 0x01, 0, 2, 6: 0x01}
-		binary.BigEndian.PutUint16(a[14:], uint16(i))
-		return netip.AddrFrom16(a)
+		return numbered([]byte{0x20, 0x01, 0, 2, 6: 0x01, 13: 0}, i)
 	}
-	a := [4]byte{198, 18}
-	binary.BigEndian.PutUint16(a[2:], uint16(1<<14+i))
-	return netip.AddrFrom4(a)
+	return numbered([]byte{198, 18}, 1<<14+i)
 }
 
 // ExternalAddr returns an address on the underlay for container k of host i.
 func ExternalAddr(i, k int, six bool) netip.Addr {
 	if six {
-		a := [16]byte{0x20, 0x01, 0, 2, 6: 0xff, 7: 0xff, 13: byte(i + 1)}
-		binary.BigEndian.PutUint16(a[14:], uint16(k))
-		return netip.AddrFrom16(a)
+		return numbered([]byte{0x20, 0x01, 0, 2, 6: 0xff, 7: 0xff, 13: byte(i + 1)}, k)
 	}
-	a := [4]byte{198, 18}
-	binary.BigEndian.PutUint16(a[2:], uint16(1<<15+i<<11+k+1))
-	return netip.AddrFrom4(a)
+	return numbered([]byte{198, 18}, 1<<15+i<<11+k+1)
 }
 
 func at(i, k int, six bool) netip.Addr {
 	if six {
-		a := [16]byte{0x20, 0x01, 0, 2, 7: byte(i + 1)}
-		binary.BigEndian.PutUint16(a[14:], uint16(k))
-		return netip.AddrFrom16(a)
+		return numbered([]byte{0x20, 0x01, 0, 2, 7: byte(i + 1), 13: 0}, k)
 	}
-	a := [4]byte{198, 19}
-	binary.BigEndian.PutUint16(a[2:], uint16(i<<12+k))
-	return netip.AddrFrom4(a)
+	return numbered([]byte{198, 19}, i<<12+k)
+}
+
+// numbered returns the address with that beginning and that number in its last two bytes.
+func numbered(begin []byte, n int) netip.Addr {
+	a, _ := netip.AddrFromSlice(binary.BigEndian.AppendUint16(begin, uint16(n)))
+	return a
 }
 
 // Single returns the prefix of a single address.

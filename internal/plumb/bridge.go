@@ -1,6 +1,7 @@
 package plumb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"nettoll/internal/await"
 	"nettoll/internal/nl"
 	"nettoll/network"
+	"nettoll/record"
 )
 
 // MaxPorts is how many ports a Linux bridge can have (BR_MAX_PORTS minus the reserved number 0).
@@ -73,11 +75,10 @@ func (b *Bridge) up(plug Attachment) error {
 		if err := n.Up(b.Name); err != nil || !b.gateway {
 			return err
 		}
-		var ways []netip.Prefix
-		for _, six := range plug.families() {
-			ways = append(ways, netip.PrefixFrom(Gateway(b.Host.Index, six), Subnet(b.Host.Index, six).Bits()))
+		way := func(six bool) netip.Prefix {
+			return netip.PrefixFrom(Gateway(b.Host.Index, six), Subnet(b.Host.Index, six).Bits())
 		}
-		return n.Addr(b.Name, ways...)
+		return n.Addr(b.Name, record.Each(plug.families(), way)...)
 	})
 }
 
@@ -98,9 +99,7 @@ func (b *Bridge) Attach(ctx context.Context, s *Site, nodes []*Node, plug Attach
 		}
 		nodes = nodes[:room]
 	}
-	if plug.Device == "" {
-		plug.Device = "eth0"
-	}
+	plug.Device = cmp.Or(plug.Device, "eth0")
 	plug.without6 = s.without6
 	bridge, err := nl.Ask(b.Host.NS, func(n *nl.NS) (nl.Interface, error) { return n.Interface(b.Name) })
 	if err != nil {
@@ -197,13 +196,8 @@ func (l loud) received() (packets uint64, err error) {
 const silentPorts = 900
 
 // silent returns how many containers of a host do not talk.
-func (s *Site) silent(h *Host) (n int) {
-	for _, node := range s.Neighbours {
-		if node.Host == h {
-			n++
-		}
-	}
-	return n
+func (s *Site) silent(h *Host) int {
+	return len(record.Those(s.Neighbours, func(n *Node) bool { return n.Host == h }))
 }
 
 // overflow makes another bridge for neighbours that have no room on this one. It leads nowhere,
@@ -224,13 +218,8 @@ func (b *Bridge) ready(ctx context.Context, index int, nodes []*Node) (ports map
 		if ports, without, err = n.Ports(index); err != nil {
 			return err
 		}
-		var waiting []string
-		for _, node := range nodes {
-			if slices.Contains(without, node.Port) {
-				waiting = append(waiting, node.Port)
-			}
-		}
-		return n.Running(ctx, waiting...)
+		own := record.Each(nodes, func(node *Node) string { return node.Port })
+		return n.Running(ctx, record.Those(own, func(port string) bool { return slices.Contains(without, port) })...)
 	})
 	return ports, err
 }

@@ -5,6 +5,7 @@ import (
 
 	"nettoll/internal/plumb"
 	"nettoll/internal/testutil"
+	"nettoll/internal/testutil/machine"
 	"nettoll/network"
 	"nettoll/platform/lab"
 )
@@ -14,7 +15,7 @@ func TestMain(m *testing.M) { testutil.Main(m) }
 // TestFirewallHoldsNoNamespaceOfAClosedSite checks that the firewall does not hold a namespace open,
 // which would keep it, and everything in it, alive.
 func TestFirewallHoldsNoNamespaceOfAClosedSite(t *testing.T) {
-	before := testutil.Descriptors(t, "net:")
+	before := machine.Descriptors(t, "net:")
 	for _, committed := range []bool{true, false} {
 		s, err := plumb.Begin(t.Context(), network.Topology{Hosts: 1, Servers: 1, Clients: 1}, lab.New())
 		if err != nil {
@@ -30,7 +31,7 @@ func TestFirewallHoldsNoNamespaceOfAClosedSite(t *testing.T) {
 		if err := s.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if got := testutil.Descriptors(t, "net:"); got != before {
+		if got := machine.Descriptors(t, "net:"); got != before {
 			t.Errorf("rules in force: %v: %d namespaces are open after Close, %d before", committed, got, before)
 		}
 	}

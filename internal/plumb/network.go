@@ -117,10 +117,7 @@ func (n *Network) Watch(carry bool, daemons ...*daemon.Daemon) {
 
 // Standing returns the network as others see it.
 func (n *Network) Standing() *network.Network {
-	hosts := make([]platform.Host, len(n.Hosts))
-	for i, h := range n.Hosts {
-		hosts[i] = h.Host
-	}
+	hosts := record.Each(n.Hosts, func(h *Host) platform.Host { return h.Host })
 	return &network.Network{
 		Servers: endpoints(n.Servers), Clients: endpoints(n.Clients), Hosts: hosts,
 		Addr: n.addr, Own: n.own, Path: n.path, Close: n.Close,
@@ -150,11 +147,7 @@ func (n *Network) fault(ctx context.Context) error {
 }
 
 func endpoints(nodes []*Node) []platform.Endpoint {
-	all := make([]platform.Endpoint, len(nodes))
-	for i, n := range nodes {
-		all[i] = n
-	}
-	return all
+	return record.Each(nodes, func(n *Node) platform.Endpoint { return n })
 }
 
 // nodes returns two endpoints of the network as nodes.

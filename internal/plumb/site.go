@@ -13,6 +13,7 @@ import (
 	"nettoll/internal/undo"
 	"nettoll/network"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // Site is a network under construction: hosts, and the containers on them.
@@ -56,16 +57,12 @@ func (s *Site) MadeDevice(path, device string) {
 
 // Nodes returns all containers of the site, host by host.
 func (s *Site) Nodes() []*Node {
-	var all []*Node
-	for _, h := range s.Hosts {
-		all = append(all, h.Nodes...)
-	}
-	return all
+	return slices.Concat(record.Each(s.Hosts, func(h *Host) []*Node { return h.Nodes })...)
 }
 
 // Others returns the hosts of the site except h.
 func (s *Site) Others(h *Host) []*Host {
-	return slices.DeleteFunc(slices.Clone(s.Hosts), func(other *Host) bool { return other == h })
+	return record.Those(s.Hosts, func(other *Host) bool { return other != h })
 }
 
 // BeginWith returns a Begin that makes fewer containers than the topology has servers and clients,

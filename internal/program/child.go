@@ -18,6 +18,7 @@ import (
 
 	"nettoll/internal/keeper"
 	"nettoll/internal/oneline"
+	"nettoll/record"
 	"nettoll/sampler"
 )
 
@@ -120,9 +121,8 @@ func launch(c Command) (*child, error) {
 // keeper stays with its files until it is released.
 func keep(ctx context.Context, c Command, p Place, bound, lingers bool) (*child, error) {
 	k := &child{done: make(chan struct{})}
-	s := keeper.Spec{Program: c.kept(), Files: p.Files, Nobody: p.Nobody, Hold: p.Hold, Linger: lingers}
-	for _, before := range p.Before {
-		s.Before = append(s.Before, before.kept())
+	s := keeper.Spec{
+		Program: c.kept(), Before: record.Each(p.Before, Command.kept), Files: p.Files, Nobody: p.Nobody, Hold: p.Hold, Linger: lingers,
 	}
 	err := k.begin(c, func() (err error) {
 		sent, closeSent, err := keeper.OpenSent(c.Sent)

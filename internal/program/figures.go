@@ -63,10 +63,7 @@ func (f Figures) figures() Figures { return f }
 // Together combines the figures of all clients of a trial. CPU time was watched over the window of
 // the trial; where clients measured over a window of their own, it is scaled to that.
 func Together[F client](job workload.Job, o Outcome, all []F) workload.Result {
-	var clients []Figures
-	for _, c := range all {
-		clients = append(clients, c.figures())
-	}
+	clients := record.Each(all, func(c F) Figures { return c.figures() })
 	r := workload.Result{Metrics: map[string]record.Metric{}, Client: o.Client, Server: o.Server, Warnings: o.Warnings}
 	var sent, lost, transactions float64
 	for i, f := range clients {

@@ -94,11 +94,8 @@ func (t Tool) At(paths Paths) workload.Tool {
 }
 
 // Names returns the names of the programs, as used by --tool-path.
-func (t Tool) Names() (names []string) {
-	for _, p := range t.Programs {
-		names = append(names, p.Name)
-	}
-	return names
+func (t Tool) Names() []string {
+	return record.Each(t.Programs, func(p Program) string { return p.Name })
 }
 
 // client and server return the programs of the two ends.
@@ -142,9 +139,7 @@ func (p placed) pack() (pack workload.Pack, err error) {
 	if p.tool.Pack != nil {
 		return p.tool.Pack(found)
 	}
-	for _, name := range p.tool.Names() {
-		pack.Programs = append(pack.Programs, found[name])
-	}
+	pack.Programs = record.Each(p.tool.Names(), func(name string) string { return found[name] })
 	return pack, nil
 }
 
@@ -296,20 +291,13 @@ type Pair struct {
 }
 
 // Ports returns the ports that the server opens.
-func (p Pair) Ports(protocol string) (all []Port) {
-	for _, a := range p.Addresses {
-		all = append(all, Port{protocol, netip.AddrPortFrom(a, uint16(p.port))})
-	}
-	return all
+func (p Pair) Ports(protocol string) []Port {
+	return record.Each(p.Addresses, func(a netip.Addr) Port { return Port{protocol, netip.AddrPortFrom(a, uint16(p.port))} })
 }
 
 // Joined returns the addresses that the server listens on, with a separator between them.
 func (p Pair) Joined(between string) string {
-	var all []string
-	for _, a := range p.Addresses {
-		all = append(all, a.String())
-	}
-	return strings.Join(all, between)
+	return strings.Join(record.Each(p.Addresses, netip.Addr.String), between)
 }
 
 // Given returns an option of a program and its value, or nothing if the value is zero.

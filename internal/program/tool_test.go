@@ -72,10 +72,7 @@ func TestServes(t *testing.T) {
 		var got []string
 		for i := range job.Pairs {
 			p := s.pair(job, i)
-			var ports []netip.AddrPort
-			for _, port := range p.Ports("tcp") {
-				ports = append(ports, port.At)
-			}
+			ports := record.Each(p.Ports("tcp"), func(port Port) netip.AddrPort { return port.At })
 			got = append(got, fmt.Sprint(p.ServerCPUs, p.Flows, ports))
 			if len(p.ClientCPUs) != 1 || p.ClientCPUs[0] != i%2 {
 				t.Errorf("client %d on CPUs %v", i, p.ClientCPUs)

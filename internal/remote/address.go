@@ -26,18 +26,10 @@ func (m *Machine) Card(ctx context.Context, device string) (n record.NIC, err er
 	return n, err
 }
 
-func addresses(context.Context, struct{}) (all []nl.Address, err error) {
-	err = nl.With("", func(n *nl.NS) error {
-		all, err = n.Addresses()
-		return err
-	})
-	return all, err
+func addresses(context.Context, struct{}) ([]nl.Address, error) {
+	return nl.Ask("", (*nl.NS).Addresses)
 }
 
-func way(_ context.Context, to netip.Addr) (w nl.Way, err error) {
-	err = nl.With("", func(n *nl.NS) error {
-		w, err = n.Way(to)
-		return err
-	})
-	return w, err
+func way(_ context.Context, to netip.Addr) (nl.Way, error) {
+	return nl.Ask("", func(n *nl.NS) (nl.Way, error) { return n.Way(to) })
 }

@@ -29,11 +29,7 @@ type Hosts struct {
 
 // All implements platform.Hosts.
 func (h *Hosts) All() []platform.Host {
-	all := make([]platform.Host, len(h.Machines))
-	for i, host := range h.Machines {
-		all[i] = host
-	}
-	return all
+	return record.Each(h.Machines, func(one *Host) platform.Host { return one })
 }
 
 // Transient implements platform.Hosts: the agents stay for the next network.
@@ -41,10 +37,7 @@ func (*Hosts) Transient() bool { return false }
 
 // Close implements platform.Hosts.
 func (h *Hosts) Close(ctx context.Context) error {
-	errs := make([]error, len(h.Machines))
-	for i, host := range h.Machines {
-		errs[i] = host.empty(ctx)
-	}
+	errs := record.Each(h.Machines, func(one *Host) error { return one.empty(ctx) })
 	if h.Left != nil {
 		h.Left()
 	}
@@ -127,12 +120,9 @@ func (h *Host) Start(ctx context.Context, c platform.Command) (platform.Process,
 }
 
 // Containers implements platform.Host.
-func (h *Host) Containers(ctx context.Context, n int) (all []platform.Endpoint, err error) {
+func (h *Host) Containers(ctx context.Context, n int) ([]platform.Endpoint, error) {
 	made, err := h.Make(ctx, n)
-	for _, c := range made {
-		all = append(all, c)
-	}
-	return all, err
+	return record.Each(made, func(c *Container) platform.Endpoint { return c }), err
 }
 
 // Make makes n containers: network namespaces, which the agent holds.

@@ -20,6 +20,7 @@ import (
 
 	"nettoll/internal/bootstrap"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // wanted is a program that is to be started on the machine.
@@ -84,9 +85,7 @@ func (m *Machine) send(ctx context.Context, path string, alone bool) ([]string, 
 	} else {
 		why = errors.New("it needs other files, too")
 	}
-	for _, p := range parts {
-		w.Parts = append(w.Parts, p.Sum())
-	}
+	w.Parts = record.Each(parts, (*bootstrap.Program).Sum)
 	var err error
 	if w.Sum, err = bootstrap.Sum(path); err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package testutil
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -22,10 +23,11 @@ import (
 func Main(m *testing.M, shared ...func() error) {
 	lab.First(cgroup.Remove)
 	if len(os.Args) == 2 && os.Args[1] == "agent" {
-		os.Exit(runAgent())
+		ctx := context.Background()
+		exit(0, agent.Serve(ctx, os.Stdin, os.Stdout, handlers.All(ctx)))
 	}
 	if bootstrap.IsAgent(os.Args[1:]) {
-		os.Exit(runInjected())
+		exit(0, bootstrap.Serve(os.Args[3], os.Stdin, os.Stdout, handlers.All))
 	}
 	if slices.Equal(os.Args[1:], keeper.Args) {
 		os.Exit(keeper.Main())
@@ -34,40 +36,24 @@ func Main(m *testing.M, shared ...func() error) {
 		os.Exit(m.Run()) // a child of a test program that is inside
 	}
 	if !lab.Inside() {
-		status, err := lab.Enter(lab.EnterOptions{Remove: cgroup.Remove})
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			status = 1
-		}
-		os.Exit(status)
+		exit(lab.Enter(lab.EnterOptions{Remove: cgroup.Remove}))
 	}
 	if err := lab.Prepare(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		exit(1, err)
 	}
 	status := m.Run()
+	var errs []error
 	for _, end := range shared {
-		if err := end(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			status = 1
-		}
+		errs = append(errs, end())
+	}
+	exit(status, errors.Join(errs...))
+}
+
+// exit ends the program with a status, or with 1 and an error if there is one.
+func exit(status int, err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		status = 1
 	}
 	os.Exit(status)
-}
-
-func runAgent() int {
-	ctx := context.Background()
-	if err := agent.Serve(ctx, os.Stdin, os.Stdout, handlers.All(ctx)); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
-}
-
-func runInjected() int {
-	if err := bootstrap.Serve(os.Args[3], os.Stdin, os.Stdout, handlers.All); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
 }

@@ -58,11 +58,8 @@ func measured(t *testing.T, tech network.Driver, family int) {
 
 // path returns the names of the hops between the first client and its server.
 func path(n *network.Network, f network.Family) string {
-	var hops []string
-	for _, h := range n.Path(n.Clients[0], n.Servers[0], f) {
-		hops = append(hops, h.Name)
-	}
-	return strings.Join(hops, " ")
+	hops := n.Path(n.Clients[0], n.Servers[0], f)
+	return strings.Join(record.Each(hops, func(h network.Hop) string { return h.Name }), " ")
 }
 
 func TestUsersConflist(t *testing.T) {

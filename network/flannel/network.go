@@ -13,6 +13,7 @@ import (
 	"nettoll/internal/program"
 	"nettoll/network"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // variant is flannel with one of its backends.
@@ -23,11 +24,8 @@ type variant struct {
 }
 
 // All returns every variant, in the order of reports.
-func All(paths program.Paths) (drivers []network.Driver) {
-	for _, v := range variants(paths) {
-		drivers = append(drivers, v.driver())
-	}
-	return drivers
+func All(paths program.Paths) []network.Driver {
+	return record.Each(variants(paths), variant.driver)
 }
 
 func variants(paths program.Paths) []variant {

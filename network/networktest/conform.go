@@ -17,6 +17,7 @@ import (
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/platform/platformtest"
+	"nettoll/record"
 )
 
 // Conform runs the suite on a network in the lab.
@@ -199,11 +200,7 @@ func (s *subject) families() []network.Family {
 	if len(s.Families) == 0 {
 		return []network.Family{network.IPv4, network.IPv6}
 	}
-	var all []network.Family
-	for _, v := range s.Families {
-		all = append(all, network.Family(v))
-	}
-	return all
+	return record.Each(s.Families, func(v int) network.Family { return network.Family(v) })
 }
 
 // skipLacking skips the test of a network that lacks something here. The test fails instead if the network claims to be

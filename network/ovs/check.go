@@ -10,6 +10,7 @@ import (
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/network"
+	"nettoll/record"
 )
 
 // check checks that the bridges of every host are in the requested datapath.
@@ -72,12 +73,8 @@ func (b *build) modes(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", v.daemon, err)
 		}
-		var in []string
-		for _, m := range modeInUse.FindAllStringSubmatch(text, -1) {
-			in = append(in, m[1])
-		}
+		in := record.Distinct(modeInUse.FindAllStringSubmatch(text, -1), func(m []string) string { return m[1] })
 		slices.Sort(in)
-		in = slices.Compact(in)
 		if len(in) == 0 {
 			return &network.WrongPath{Finding: bridge + " on " + v.host.Name() + " has no AF_XDP ports"}
 		}

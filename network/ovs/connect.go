@@ -3,11 +3,13 @@ package ovs
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"nettoll/internal/daemon"
 	"nettoll/internal/plumb"
 	"nettoll/network"
+	"nettoll/record"
 )
 
 // build connects the containers. It returns the build, for tests.
@@ -91,13 +93,7 @@ func (b *build) host(ctx context.Context, v *vswitch) error {
 	if err := v.vsctl(ctx, all...); err != nil {
 		return err
 	}
-	var ports []int
-	for _, n := range v.host.Nodes {
-		ports = append(ports, number(n))
-	}
-	for _, other := range b.Others(v.host) {
-		ports = append(ports, b.tech.tunnel.number(other))
-	}
+	ports := slices.Concat(record.Each(v.host.Nodes, number), record.Each(b.Others(v.host), b.tech.tunnel.number))
 	if err := v.count(ctx, ports); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"nettoll/internal/program"
 	"nettoll/network"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // variant is Open vSwitch with one of its datapaths.
@@ -82,11 +83,8 @@ const getOVS = "apt install openvswitch-switch"
 var datapath = plumb.Datapath.Or("ovs-userspace")
 
 // All returns every variant, in the order of reports. paths has the programs that are not in PATH.
-func All(paths program.Paths) (drivers []network.Driver) {
-	for _, v := range variants(paths) {
-		drivers = append(drivers, v.driver())
-	}
-	return drivers
+func All(paths program.Paths) []network.Driver {
+	return record.Each(variants(paths), variant.driver)
 }
 
 func variants(paths program.Paths) []variant {

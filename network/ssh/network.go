@@ -10,15 +10,12 @@ import (
 	"nettoll/internal/remote"
 	"nettoll/network"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // All returns every network, in the order of reports.
 func All() []network.Driver {
-	all := []network.Driver{native()}
-	for _, o := range overlays {
-		all = append(all, o.driver())
-	}
-	return all
+	return append([]network.Driver{native()}, record.Each(overlays, overlay.driver)...)
 }
 
 // native returns the driver of processes of the machines, the baseline of all others.

@@ -10,6 +10,7 @@ import (
 	"nettoll/internal/plumb"
 	"nettoll/internal/program"
 	"nettoll/network"
+	"nettoll/record"
 )
 
 // variant is Weave with one of its ways between hosts.
@@ -34,11 +35,8 @@ const sleeveAbout = "Weave Net without its fast datapath: weaver takes frames of
 	"checksums and segmentation offload of the containers are off, as Weave has it; MTU 1376, as with its fast datapath (left alone, weaver says 65535 and TCP finds out what crosses)"
 
 // All returns every variant, in the order of reports.
-func All(paths program.Paths) (drivers []network.Driver) {
-	for _, v := range variants(paths) {
-		drivers = append(drivers, v.driver())
-	}
-	return drivers
+func All(paths program.Paths) []network.Driver {
+	return record.Each(variants(paths), variant.driver)
 }
 
 func variants(paths program.Paths) []variant {

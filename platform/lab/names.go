@@ -14,7 +14,7 @@ import (
 const netnsDir = "/run/netns"
 
 // Publish names the namespaces of endpoints, so that "ip netns exec NAME" reaches them from a lab's shell.
-func Publish(endpoints []platform.Endpoint) error {
+func Publish[E platform.Endpoint](endpoints []E) error {
 	if err := os.MkdirAll(netnsDir, 0o755); err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}

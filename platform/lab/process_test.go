@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"nettoll/internal/testutil"
+	"nettoll/internal/testutil/machine"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 )
@@ -60,13 +60,13 @@ func TestProcessesDoNotKnowThatTheyAreInside(t *testing.T) {
 
 func TestProcessThatCannotStartLeavesNoPipe(t *testing.T) {
 	e := endpoints(t)[0]
-	before := testutil.Descriptors(t, "pipe:")
+	before := machine.Descriptors(t, "pipe:")
 	for range 5 {
 		if _, err := e.Start(t.Context(), platform.Command{Path: "no-program-has-this-name"}); err == nil {
 			t.Fatal("it was started")
 		}
 	}
-	if after := testutil.Descriptors(t, "pipe:"); after != before {
+	if after := machine.Descriptors(t, "pipe:"); after != before {
 		t.Errorf("%d pipes are open, %d before", after, before)
 	}
 }

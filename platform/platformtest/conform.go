@@ -5,13 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil/machine"
 	"nettoll/platform"
 )
 
@@ -62,7 +61,7 @@ func hosts(t *testing.T, p platform.Platform, n int) platform.Hosts {
 }
 
 func noHosts(t *testing.T, p platform.Platform) {
-	before := namespacesOpen(t)
+	before := machine.Descriptors(t, "net:")
 	for _, n := range []int{-1, 0, 1 << 20} {
 		h, err := p.Hosts(t.Context(), platform.HostRequest{Count: n})
 		if err == nil {
@@ -73,14 +72,14 @@ func noHosts(t *testing.T, p platform.Platform) {
 		}
 	}
 	// There may be fewer: platforms close kept hosts to make room.
-	if got := namespacesOpen(t); got > before {
+	if got := machine.Descriptors(t, "net:"); got > before {
 		t.Errorf("%d namespaces are open, %d before", got, before)
 	}
 }
 
 // closeLeavesNothing builds everything that hosts can have and closes them.
 func closeLeavesNothing(t *testing.T, p platform.Platform) {
-	before := namespacesOpen(t)
+	before := machine.Descriptors(t, "net:")
 	h, err := p.Hosts(t.Context(), platform.HostRequest{Count: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +101,7 @@ func closeLeavesNothing(t *testing.T, p platform.Platform) {
 			t.Errorf("close: %v", err)
 		}
 	}
-	if got := namespacesOpen(t); got != before {
+	if got := machine.Descriptors(t, "net:"); got != before {
 		t.Errorf("%d namespaces are open after Close, %d before", got, before)
 	}
 	proc, err := all[0].Start(t.Context(), platform.Command{Path: "echo"})
@@ -141,19 +140,4 @@ func twoAtOnce(t *testing.T, p platform.Platform) {
 		done.Go(func() { reach(t, site) })
 	}
 	done.Wait()
-}
-
-// namespacesOpen counts this program's descriptors of network namespaces.
-func namespacesOpen(t *testing.T) (n int) {
-	t.Helper()
-	links, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, l := range links {
-		if target, err := os.Readlink(l); err == nil && strings.HasPrefix(target, "net:") {
-			n++
-		}
-	}
-	return n
 }

@@ -5,6 +5,7 @@ import (
 	"html"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -116,12 +117,7 @@ func (s *sayable) written(text string) bool {
 // about reports whether a number about the run as a whole is one of the known ones.
 func about(text string, known []float64) bool {
 	fits, _ := fitting(text)
-	for _, x := range known {
-		if fits(x) || fits(100*x) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(known, func(x float64) bool { return fits(x) || fits(100*x) })
 }
 
 // said returns the sentences and table lines about networks, in text or Markdown, each with its network.

@@ -1,6 +1,10 @@
 package engine
 
-import "nettoll/record"
+import (
+	"slices"
+
+	"nettoll/record"
+)
 
 // tcpBidir is both directions at once. Each of its streams is two connections, one in each
 // direction, as in iperf3 --bidir. Where they share a CPU at one end, one thread there serves both.
@@ -12,12 +16,6 @@ func tcpBidir() traffic {
 		honours: []string{"streams", "message-size", "window", "congestion", "zero-copy", "skip-rx-copy"},
 		options: streamOptions,
 		rests:   streamRest,
-		flows: func(o record.Options) []kind {
-			var all []kind
-			for range o.Streams {
-				all = append(all, upload(), download())
-			}
-			return all
-		},
+		flows:   func(o record.Options) []kind { return slices.Repeat([]kind{upload(), download()}, o.Streams) },
 	}
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -34,9 +35,7 @@ const questions = 5
 // error, is taken to be zero: agents on this machine read the same clock.
 func (o *offset) learn(asked, theirs, answered int64) {
 	took := answered - asked
-	if o.learned == 0 {
-		o.learned = asked
-	}
+	o.learned = cmp.Or(o.learned, asked)
 	o.slowest = max(o.slowest, took)
 	if o.took != 0 && took >= o.took {
 		return

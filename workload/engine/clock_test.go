@@ -182,13 +182,8 @@ func TestTurnsByOneClock(t *testing.T) {
 }
 
 func TestStartThatComesTooLate(t *testing.T) {
-	h, port := newHandlers(t), machine.FreePort(t)
-	if _, err := ask[openResult](t.Context(), h, methodServe, serveParams(record.TCPRR, record.Options{}, loopback4, port, 1)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ask[openResult](t.Context(), h, methodConnect, connectParams(record.TCPRR, record.Options{}, loopback4, port, 1)); err != nil {
-		t.Fatal(err)
-	}
+	h := newHandlers(t)
+	openBoth(t, h, record.TCPRR, record.Options{}, loopback4, machine.FreePort(t), 1)
 	late := startParams{Session: "client", Begins: nanotime() - int64(time.Second), Warmup: 500 * time.Millisecond, Duration: time.Second}
 	if r, err := ask[startResult](t.Context(), h, methodStart, late); err != nil || r.Late < 499*time.Millisecond || len(r.Units) > 0 {
 		t.Errorf("%+v, error %v", r, err)

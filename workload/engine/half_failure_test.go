@@ -23,18 +23,9 @@ func TestMuteFlow(t *testing.T) {
 	for cold, warmup := range []time.Duration{0, 50 * time.Millisecond} {
 		t.Run(warmup.String(), func(t *testing.T) {
 			h, port := newHandlers(t), machine.FreePort(t)
-			if _, err := ask[openResult](t.Context(), h, methodServe, serveParams(record.TCPStream, record.Options{}, loopback4, port, 1)); err != nil {
-				t.Fatal(err)
-			}
-			conn := connectRaw(t, port)
-			conn.Write(hello(testCookie, 0))
-			if answer := readByte(t, conn); answer != welcome {
-				t.Fatalf("answered %d", answer)
-			}
-			r, err := ask[startResult](t.Context(), h, methodStart, startParams{Session: "server", Warmup: warmup, Duration: 50 * time.Millisecond, Wait: 300 * time.Millisecond})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must[openResult](t, h, methodServe, serveParams(record.TCPStream, record.Options{}, loopback4, port, 1))
+			connectFlow(t, port, 0)
+			r := must[startResult](t, h, methodStart, startParams{Session: "server", Warmup: warmup, Duration: 50 * time.Millisecond, Wait: 300 * time.Millisecond})
 			if len(r.Units) != 1 || r.Units[0] != 0 || r.Cold != cold || r.Silent != 1 || !slices.Equal(r.Mute, []int{0}) {
 				t.Errorf("the window held %+v", r)
 			}
@@ -52,6 +43,17 @@ func connectRaw(t *testing.T, port int) net.Conn {
 	return conn
 }
 
+// connectFlow connects a flow as a client does.
+func connectFlow(t *testing.T, port, flow int) net.Conn {
+	t.Helper()
+	conn := connectRaw(t, port)
+	conn.Write(hello(testCookie, flow))
+	if answer := readByte(t, conn); answer != welcome {
+		t.Fatalf("answered %d", answer)
+	}
+	return conn
+}
+
 func readByte(t *testing.T, conn net.Conn) byte {
 	t.Helper()
 	b := make([]byte, 1)
@@ -63,10 +65,7 @@ func readByte(t *testing.T, conn net.Conn) byte {
 
 func TestStrangers(t *testing.T) {
 	h, port := newHandlers(t), machine.FreePort(t)
-	ctx := t.Context()
-	if _, err := ask[openResult](ctx, h, methodServe, serveParams(record.TCPStream, record.Options{}, loopback4, port, 2)); err != nil {
-		t.Fatal(err)
-	}
+	must[openResult](t, h, methodServe, serveParams(record.TCPStream, record.Options{}, loopback4, port, 2))
 	connectRaw(t, port).Close()
 	for _, greeting := range [][]byte{
 		[]byte("GET / HTTP/1.1\r\nHost: somewhere\r\n\r\n"),
@@ -80,7 +79,7 @@ func TestStrangers(t *testing.T) {
 		}
 	}
 	params := connectParams(record.TCPStream, record.Options{}, loopback4, port, 2)
-	if _, err := ask[openResult](ctx, h, methodConnect, params); err != nil {
+	if _, err := ask[openResult](t.Context(), h, methodConnect, params); err != nil {
 		t.Fatalf("strangers kept the client out: %v", err)
 	}
 	again := connectRaw(t, port)
@@ -89,10 +88,7 @@ func TestStrangers(t *testing.T) {
 		t.Error("a flow was given away twice")
 	}
 	connectRaw(t, port) // sends nothing
-	left, err := ask[stopResult](ctx, h, methodStop, stopParams{Session: "server"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	left := must[stopResult](t, h, methodStop, stopParams{Session: "server"})
 	if left.Strangers < 5 || left.Strangers > 6 { // the last may not have been accepted yet
 		t.Errorf("%d strangers, want 5 or 6", left.Strangers)
 	}
@@ -163,10 +159,7 @@ func TestOptionsThatTheKernelRefuses(t *testing.T) {
 
 func TestWindowLimited(t *testing.T) {
 	h, port := newHandlers(t), machine.FreePort(t)
-	r, err := ask[openResult](t.Context(), h, methodServe, serveParams(record.TCPStream, record.Options{Window: 1 << 30}, loopback4, port, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must[openResult](t, h, methodServe, serveParams(record.TCPStream, record.Options{Window: 1 << 30}, loopback4, port, 1))
 	if len(r.Warnings) != 2 || r.Warnings[0].Code != WarnWindow {
 		t.Errorf("warnings %+v", r.Warnings)
 	}
@@ -178,9 +171,7 @@ func TestStartErrors(t *testing.T) {
 		_, err := ask[startResult](t.Context(), h, methodStart, p)
 		return err
 	}
-	if _, err := ask[openResult](t.Context(), h, methodServe, serveParams(record.TCPStream, record.Options{}, loopback4, port, 2)); err != nil {
-		t.Fatal(err)
-	}
+	must[openResult](t, h, methodServe, serveParams(record.TCPStream, record.Options{}, loopback4, port, 2))
 	for _, c := range []struct {
 		want string
 		p    startParams
@@ -206,13 +197,8 @@ func TestStartErrors(t *testing.T) {
 
 // TestCancelledStart gives up in the middle of a window that is longer than any test may take.
 func TestCancelledStart(t *testing.T) {
-	h, port := newHandlers(t), machine.FreePort(t)
-	if _, err := ask[openResult](t.Context(), h, methodServe, serveParams(record.TCPStream, record.Options{}, loopback4, port, 1)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ask[openResult](t.Context(), h, methodConnect, connectParams(record.TCPStream, record.Options{}, loopback4, port, 1)); err != nil {
-		t.Fatal(err)
-	}
+	h := newHandlers(t)
+	openBoth(t, h, record.TCPStream, record.Options{}, loopback4, machine.FreePort(t), 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, cancel)
 	errs := make(chan error, 2)

@@ -18,13 +18,18 @@ import (
 
 type handlers map[string]agent.Handler
 
-// newHandlers returns handlers whose sessions end with the test.
-func newHandlers(t *testing.T) handlers {
+// newHalf returns a half whose sessions end with the test.
+func newHalf(t *testing.T) *half {
 	t.Helper()
 	leavesNothing(t)
 	h := &half{process: &process{}, sessions: map[string]*session{}}
 	t.Cleanup(h.endAll)
-	return h.handlers()
+	return h
+}
+
+func newHandlers(t *testing.T) handlers {
+	t.Helper()
+	return newHalf(t).handlers()
 }
 
 func ask[Out any](ctx context.Context, h handlers, method string, in any) (out Out, err error) {
@@ -37,6 +42,16 @@ func ask[Out any](ctx context.Context, h handlers, method string, in any) (out O
 		return out, err
 	}
 	return result.(Out), nil
+}
+
+// must is ask for what has to succeed.
+func must[Out any](t *testing.T, h handlers, method string, in any) Out {
+	t.Helper()
+	out, err := ask[Out](t.Context(), h, method, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 var testCookie = []byte("sixteen bytes ok")
@@ -57,6 +72,20 @@ func connectParams(workload string, o record.Options, addr netip.Addr, port, flo
 		p.Flows[i].Index = i
 	}
 	return p
+}
+
+// openBoth opens the two halves of a trial.
+func openBoth(t *testing.T, h handlers, workload string, o record.Options, addr netip.Addr, port, flows int) {
+	t.Helper()
+	must[openResult](t, h, methodServe, serveParams(workload, o, addr, port, flows))
+	must[openResult](t, h, methodConnect, connectParams(workload, o, addr, port, flows))
+}
+
+// stopBoth stops the two halves and returns what was left of them.
+func stopBoth(t *testing.T, h handlers) map[string]stopResult {
+	t.Helper()
+	client := must[stopResult](t, h, methodStop, stopParams{Session: "client"})
+	return map[string]stopResult{"client": client, "server": must[stopResult](t, h, methodStop, stopParams{Session: "server"})}
 }
 
 func TestTrialInOneProcess(t *testing.T) {
@@ -95,8 +124,7 @@ func TestTrialInOneProcess(t *testing.T) {
 	} {
 		for _, addr := range []netip.Addr{loopback4, loopback6} {
 			t.Run(fmt.Sprintf("%s/%v", c.name, addr), func(t *testing.T) {
-				h := newHandlers(t)
-				runInOneProcess(t, h, c.workload, c.options, addr, c.flows)
+				runInOneProcess(t, newHandlers(t), c.workload, c.options, addr, c.flows)
 			})
 		}
 	}
@@ -104,22 +132,8 @@ func TestTrialInOneProcess(t *testing.T) {
 
 func runInOneProcess(t *testing.T, h handlers, workload string, o record.Options, addr netip.Addr, flows int) {
 	t.Helper()
-	ctx, port := t.Context(), machine.FreePort(t)
-	if _, err := ask[openResult](ctx, h, methodServe, serveParams(workload, o, addr, port, flows)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ask[openResult](ctx, h, methodConnect, connectParams(workload, o, addr, port, flows)); err != nil {
-		t.Fatal(err)
-	}
-	results := startBoth(t, h)
-	left := map[string]stopResult{}
-	for _, session := range []string{"client", "server"} {
-		r, err := ask[stopResult](ctx, h, methodStop, stopParams{Session: session})
-		if err != nil {
-			t.Errorf("%s: %v", session, err)
-		}
-		left[session] = r
-	}
+	openBoth(t, h, workload, o, addr, machine.FreePort(t), flows)
+	results, left := startBoth(t, h), stopBoth(t, h)
 	if t.Failed() {
 		return
 	}

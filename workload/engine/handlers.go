@@ -265,13 +265,8 @@ func (h *half) start(ctx context.Context, p startParams) (startResult, error) {
 		}
 		r.Turns = append(r.Turns, startResult{windowResult: w, CPU: used[i]})
 	}
-	var counted []*latencies
-	for _, f := range s.flows {
-		if f.measures() {
-			counted = append(counted, f.counted)
-		}
-	}
-	r.Counted, err = encodeSum(counted)
+	measured := record.Those(s.flows, (*flow).measures)
+	r.Counted, err = encodeSum(record.Each(measured, func(f *flow) *latencies { return f.counted }))
 	return r, err
 }
 
@@ -338,15 +333,11 @@ func (s *session) windowResult(of func(*flow) (*window, *latencies)) (r windowRe
 		}
 		all, connects, unloaded = append(all, l), append(connects, f.connects), append(unloaded, f.unloaded)
 	}
-	for _, h := range []struct {
-		to   *string
-		from []*latencies
-	}{{&r.Latencies, all}, {&r.Connects, connects}, {&r.Unloaded, unloaded}} {
-		if *h.to, err = encodeSum(h.from); err != nil {
-			return r, err
-		}
-	}
-	return r, nil
+	var errs [3]error
+	r.Latencies, errs[0] = encodeSum(all)
+	r.Connects, errs[1] = encodeSum(connects)
+	r.Unloaded, errs[2] = encodeSum(unloaded)
+	return r, cmp.Or(errs[:]...)
 }
 
 // addTo adds figures to sums, element by element. A nil sum counts as zeros; there may be no figures

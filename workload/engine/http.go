@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -34,9 +35,7 @@ func webRequests() traffic {
 		meeting: meeting{listen: listenHTTP, dial: dialHTTP, managed: true},
 		honours: []string{"streams", "response-size", "no-keep-alive"},
 		options: func(o *record.Options) error {
-			if o.ResponseSize == 0 {
-				o.ResponseSize = defaultBody
-			}
+			o.ResponseSize = cmp.Or(o.ResponseSize, defaultBody)
 			return nil
 		},
 		flows:     each(kind{measured: client, counts: transactions}),
@@ -177,10 +176,7 @@ func (b *browser) connect(f *flow) error {
 
 // exchange sends the request and reads the whole response.
 func (b *browser) exchange(size int) error {
-	if err := b.request.Write(b.out); err != nil {
-		return fmt.Errorf("send request: %w", err)
-	}
-	if err := b.out.Flush(); err != nil {
+	if err := cmp.Or(b.request.Write(b.out), b.out.Flush()); err != nil {
 		return fmt.Errorf("send request: %w", err)
 	}
 	response, err := http.ReadResponse(b.in, b.request)

@@ -125,12 +125,8 @@ func recordHistogram(h *hdrhistogram.Histogram) (*record.Histogram, error) {
 
 // merged adds up a histogram of all parties that have it; it returns nil if none has.
 func (t *trial) merged(of func(startResult) string) (*hdrhistogram.Histogram, error) {
-	var encoded []string
-	for _, p := range t.parties() {
-		if e := of(p.window); e != "" {
-			encoded = append(encoded, e)
-		}
-	}
+	all := record.Each(t.parties(), func(p *party) string { return of(p.window) })
+	encoded := record.Those(all, func(e string) bool { return e != "" })
 	if len(encoded) == 0 {
 		return nil, nil
 	}

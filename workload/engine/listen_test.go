@@ -25,12 +25,7 @@ func TestListensWhereClientsCome(t *testing.T) {
 	for _, w := range workloads() {
 		t.Run(w.name, func(t *testing.T) {
 			h, port := newHandlers(t), machine.FreePort(t)
-			if _, err := ask[openResult](t.Context(), h, methodServe, serveParams(w.name, record.Options{}, loopback4, port, 1)); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := ask[openResult](t.Context(), h, methodConnect, connectParams(w.name, record.Options{}, loopback4, port, 1)); err != nil {
-				t.Fatal(err)
-			}
+			openBoth(t, h, w.name, record.Options{}, loopback4, port, 1)
 			refuses(t, netip.AddrPortFrom(another, uint16(port)))
 			for _, local := range localAddresses(t, port) {
 				if local != "0100007F" { // 127.0.0.1, as the kernel writes it
@@ -46,16 +41,8 @@ func TestListensWhereClientsCome(t *testing.T) {
 func TestStreamIsNotInteractive(t *testing.T) {
 	for _, o := range []record.Options{{}, {Reverse: true}} {
 		t.Run(fmt.Sprintf("reverse=%v", o.Reverse), func(t *testing.T) {
-			leavesNothing(t)
-			half := &half{process: &process{}, sessions: map[string]*session{}}
-			t.Cleanup(half.endAll)
-			h, port := handlers(half.handlers()), machine.FreePort(t)
-			if _, err := ask[openResult](t.Context(), h, methodServe, serveParams(record.TCPStream, o, loopback4, port, 2)); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := ask[openResult](t.Context(), h, methodConnect, connectParams(record.TCPStream, o, loopback4, port, 2)); err != nil {
-				t.Fatal(err)
-			}
+			half := newHalf(t)
+			openBoth(t, half.handlers(), record.TCPStream, o, loopback4, machine.FreePort(t), 2)
 			flows, prompt := 0, 0
 			for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 				flows, prompt = 0, 0
@@ -128,20 +115,12 @@ func TestServerOfTwoAddresses(t *testing.T) {
 			h, port := newHandlers(t), machine.FreePort(t)
 			params := serveParams(name, record.Options{}, loopback4, port, 2)
 			params.Listen = append(params.Listen, netip.AddrPortFrom(another, uint16(port)))
-			if _, err := ask[openResult](t.Context(), h, methodServe, params); err != nil {
-				t.Fatal(err)
-			}
+			must[openResult](t, h, methodServe, params)
 			params = connectParams(name, record.Options{}, loopback4, port, 2)
 			params.Flows[1].To = netip.AddrPortFrom(another, uint16(port))
-			if _, err := ask[openResult](t.Context(), h, methodConnect, params); err != nil {
-				t.Fatal(err)
-			}
+			must[openResult](t, h, methodConnect, params)
 			started := startBoth(t, h)
-			for _, session := range []string{"client", "server"} {
-				if _, err := ask[stopResult](t.Context(), h, methodStop, stopParams{Session: session}); err != nil {
-					t.Error(err)
-				}
-			}
+			stopBoth(t, h)
 			measured := started["client"].Units
 			if name == record.TCPStream {
 				measured = started["server"].Units

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"nettoll/agent"
+	"nettoll/internal/testutil/machine"
 	"nettoll/platform"
 )
 
@@ -272,17 +272,7 @@ func leavesNothing(t *testing.T) {
 	})
 }
 
-func descriptors(t *testing.T) (n int) {
+func descriptors(t *testing.T) int {
 	t.Helper()
-	links, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, link := range links {
-		target, err := os.Readlink(link)
-		if err == nil && (strings.HasPrefix(target, "socket:") || strings.Contains(target, "nettoll-payload")) {
-			n++
-		}
-	}
-	return n
+	return machine.Descriptors(t, "socket:") + machine.Descriptors(t, "/memfd:nettoll-payload")
 }

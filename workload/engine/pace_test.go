@@ -39,7 +39,8 @@ func TestSenderKeepsItsPace(t *testing.T) {
 		h, port := newHandlers(t), machine.FreePort(t)
 		o := record.Options{Bandwidth: 8e6, MessageSize: 100, GSO: gso} // 10,000 per second
 		begun := time.Now()
-		results, left := trialInOneProcess(t, h, record.UDPStream, o, port)
+		openBoth(t, h, record.UDPStream, o, loopback4, port, 1)
+		results, left := startBoth(t, h), stopBoth(t, h)
 		due := int64(time.Since(begun).Seconds()*1e4) + 1
 		d := left["server"].Datagrams[0]
 		if sent := left["client"].Totals[0] / 100; sent > due || d.Expected > sent || d.Received == 0 {
@@ -49,27 +50,6 @@ func TestSenderKeepsItsPace(t *testing.T) {
 			t.Errorf("%v bytes in %d datagrams of 100", n, d.Received)
 		}
 	}
-}
-
-// trialInOneProcess runs one flow through both halves.
-func trialInOneProcess(t *testing.T, h handlers, workload string, o record.Options, port int) (map[string]startResult, map[string]stopResult) {
-	t.Helper()
-	ctx := t.Context()
-	if _, err := ask[openResult](ctx, h, methodServe, serveParams(workload, o, loopback4, port, 1)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ask[openResult](ctx, h, methodConnect, connectParams(workload, o, loopback4, port, 1)); err != nil {
-		t.Fatal(err)
-	}
-	results, left := startBoth(t, h), map[string]stopResult{}
-	for _, session := range []string{"client", "server"} {
-		r, err := ask[stopResult](ctx, h, methodStop, stopParams{Session: session})
-		if err != nil {
-			t.Fatal(err)
-		}
-		left[session] = r
-	}
-	return results, left
 }
 
 // TestStallIsNotOmitted has a server that stalls once. In a closed loop one transaction would be
@@ -104,13 +84,8 @@ func TestStallIsNotOmitted(t *testing.T) {
 	}()
 	defer func() { l.Close(); <-served }()
 	port := l.Addr().(*net.TCPAddr).Port
-	if _, err := ask[openResult](t.Context(), h, methodConnect, connectParams(record.PacedRR, record.Options{Rate: 1000}, loopback4, port, 1)); err != nil {
-		t.Fatal(err)
-	}
-	r, err := ask[startResult](t.Context(), h, methodStart, startParams{Session: "client", Duration: 2 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must[openResult](t, h, methodConnect, connectParams(record.PacedRR, record.Options{Rate: 1000}, loopback4, port, 1))
+	r := must[startResult](t, h, methodStart, startParams{Session: "client", Duration: 2 * time.Second})
 	latencies, err := mergeHistograms([]string{r.Latencies})
 	if err != nil {
 		t.Fatal(err)
@@ -124,9 +99,7 @@ func TestStallIsNotOmitted(t *testing.T) {
 	if slow < 100 { // half of those that became due during the stall have waited for half of it
 		t.Errorf("%d of %d transactions were slow", slow, latencies.TotalCount())
 	}
-	if _, err := ask[stopResult](t.Context(), h, methodStop, stopParams{Session: "client"}); err != nil {
-		t.Error(err)
-	}
+	must[stopResult](t, h, methodStop, stopParams{Session: "client"})
 }
 
 // TestLostAndLateDatagrams has a server that leaves some requests without a response, and answers
@@ -165,17 +138,9 @@ func TestLostAndLateDatagrams(t *testing.T) {
 	}()
 	defer func() { conn.Close(); <-served }()
 	port := conn.LocalAddr().(*net.UDPAddr).Port
-	if _, err := ask[openResult](t.Context(), h, methodConnect, connectParams(record.UDPRR, record.Options{}, loopback4, port, 1)); err != nil {
-		t.Fatal(err)
-	}
-	r, err := ask[startResult](t.Context(), h, methodStart, startParams{Session: "client", Duration: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	left, err := ask[stopResult](t.Context(), h, methodStop, stopParams{Session: "client"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must[openResult](t, h, methodConnect, connectParams(record.UDPRR, record.Options{}, loopback4, port, 1))
+	r := must[startResult](t, h, methodStart, startParams{Session: "client", Duration: time.Second})
+	left := must[stopResult](t, h, methodStop, stopParams{Session: "client"})
 	latencies, err := mergeHistograms([]string{r.Latencies})
 	if err != nil {
 		t.Fatal(err)

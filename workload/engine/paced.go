@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"syscall"
 
 	"nettoll/record"
@@ -25,9 +26,7 @@ func pacedRR() traffic {
 		meeting: overTCP(),
 		honours: []string{"streams", "window", "congestion", "request-size", "response-size", "rate"},
 		options: func(o *record.Options) error {
-			if o.Rate == 0 {
-				o.Rate = defaultRate
-			}
+			o.Rate = cmp.Or(o.Rate, defaultRate)
 			return rrOptions(o)
 		},
 		flows:     each(exchange),

@@ -101,9 +101,7 @@ func (t *trial) addPair(index int, pair workload.Pair) error {
 	}
 	c := find(&t.clients, party{role: client, endpoint: pair.Client})
 	s := find(&t.servers, party{role: server, endpoint: pair.Server, port: pair.Port})
-	if at := netip.AddrPortFrom(own, uint16(pair.Port)); !slices.Contains(s.listen, at) {
-		s.listen = append(s.listen, at)
-	}
+	s.listen = record.AddNew(s.listen, netip.AddrPortFrom(own, uint16(pair.Port)))
 	for kind := range t.kinds {
 		n := len(t.flows)
 		label := fmt.Sprintf("flow %d of client %s", len(c.flows), pair.Client.Name())

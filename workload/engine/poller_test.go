@@ -100,33 +100,20 @@ func TestThreadsOfFlows(t *testing.T) {
 			if c.own >= 0 && c.cpus[c.own] == b && a == b {
 				t.Skip("there is one CPU")
 			}
-			leavesNothing(t)
-			half := &half{process: &process{}, sessions: map[string]*session{}}
-			t.Cleanup(half.endAll)
-			h, ctx, port := handlers(half.handlers()), t.Context(), machine.FreePort(t)
+			half, port := newHalf(t), machine.FreePort(t)
+			h := handlers(half.handlers())
 			serve := serveParams(c.work, c.options, loopback4, port, len(c.cpus))
 			connect := connectParams(c.work, c.options, loopback4, port, len(c.cpus))
 			for i, cpu := range c.cpus {
 				serve.Flows[i].CPU, connect.Flows[i].CPU = cpu, cpu
 			}
-			if _, err := ask[openResult](ctx, h, methodServe, serve); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := ask[openResult](ctx, h, methodConnect, connect); err != nil {
-				t.Fatal(err)
-			}
+			must[openResult](t, h, methodServe, serve)
+			must[openResult](t, h, methodConnect, connect)
 			threads := map[string][]int{}
 			for name, s := range half.sessions {
 				threads[name] = noteThreads(s)
 			}
-			results := startBoth(t, h)
-			left := map[string]stopResult{}
-			for _, session := range []string{"client", "server"} {
-				var err error
-				if left[session], err = ask[stopResult](ctx, h, methodStop, stopParams{Session: session}); err != nil {
-					t.Fatal(err)
-				}
-			}
+			results, left := startBoth(t, h), stopBoth(t, h)
 			w, o, err := trafficOf(c.work, c.options)
 			if err != nil {
 				t.Fatal(err)
@@ -168,33 +155,21 @@ func TestSilenceOfOneFlow(t *testing.T) {
 	cpu, _ := twoCPUs(t)
 	serve := serveParams(record.TCPStream, record.Options{}, loopback4, port, 2)
 	serve.Flows[0].CPU, serve.Flows[1].CPU = cpu, cpu
-	if _, err := ask[openResult](t.Context(), h, methodServe, serve); err != nil {
-		t.Fatal(err)
-	}
+	must[openResult](t, h, methodServe, serve)
 	var conns []net.Conn
 	for i := range 2 {
-		conn := connectRaw(t, port)
-		conn.Write(hello(testCookie, i))
-		if answer := readByte(t, conn); answer != welcome {
-			t.Fatalf("answered %d", answer)
-		}
-		conns = append(conns, conn)
+		conns = append(conns, connectFlow(t, port, i))
 	}
 	go func() {
 		for err := error(nil); err == nil; {
 			_, err = conns[1].Write(make([]byte, 1<<16))
 		}
 	}()
-	r, err := ask[startResult](t.Context(), h, methodStart, startParams{Session: "server", Warmup: 50 * time.Millisecond, Duration: 50 * time.Millisecond, Wait: 300 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must[startResult](t, h, methodStart, startParams{Session: "server", Warmup: 50 * time.Millisecond, Duration: 50 * time.Millisecond, Wait: 300 * time.Millisecond})
 	if len(r.Units) != 2 || r.Units[0] != 0 || r.Units[1] <= 0 || r.Cold != 1 || r.Silent != 1 || !slices.Equal(r.Mute, []int{0}) {
 		t.Errorf("the window held %+v", r)
 	}
-	if _, err := ask[stopResult](t.Context(), h, methodStop, stopParams{Session: "server"}); err != nil {
-		t.Error(err)
-	}
+	must[stopResult](t, h, methodStop, stopParams{Session: "server"})
 }
 
 // TestFlowsOfAThreadFailAlone has two senders on one thread, one of whose receivers goes away while
@@ -221,9 +196,7 @@ func TestFlowsOfAThreadFailAlone(t *testing.T) {
 	cpu, _ := twoCPUs(t)
 	params := connectParams(record.TCPStream, record.Options{}, loopback4, l.Addr().(*net.TCPAddr).Port, 2)
 	params.Flows[0].CPU, params.Flows[1].CPU = cpu, cpu
-	if _, err := ask[openResult](t.Context(), h, methodConnect, params); err != nil {
-		t.Fatal(err)
-	}
+	must[openResult](t, h, methodConnect, params)
 	gone, stays := <-conns, <-conns
 	defer stays.Close()
 	failed := make(chan error, 1)
@@ -240,9 +213,7 @@ func TestFlowsOfAThreadFailAlone(t *testing.T) {
 	if n, err := io.CopyN(io.Discard, stays, buffered); err != nil {
 		t.Errorf("the other flow sent %d bytes: %v", n, err)
 	}
-	if _, err := ask[stopResult](t.Context(), h, methodStop, stopParams{Session: "client"}); err != nil {
-		t.Error(err)
-	}
+	must[stopResult](t, h, methodStop, stopParams{Session: "client"})
 }
 
 // TestPatientFlowsSettleWithinTheWarmup checks that settling neither moves nor replaces an edge of

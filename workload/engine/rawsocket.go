@@ -14,8 +14,14 @@ const hungUp = syscall.EPIPE
 //
 //go:nosplit
 func send(fd int, b []byte) (int, syscall.Errno) {
-	n, _, errno := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(fd),
-		uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), unix.MSG_NOSIGNAL, 0, 0)
+	return counted(syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(fd),
+		uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)), unix.MSG_NOSIGNAL, 0, 0))
+}
+
+// counted returns how many there were according to a system call, or its error.
+//
+//go:nosplit
+func counted(n, _ uintptr, errno syscall.Errno) (int, syscall.Errno) {
 	if errno != 0 {
 		return 0, errno
 	}
@@ -41,36 +47,24 @@ func receive(fd int, b []byte, flags uintptr) (int, syscall.Errno) {
 //
 //go:nosplit
 func sendfile(fd, file int, offset *int64, size int) (int, syscall.Errno) {
-	n, _, errno := syscall.RawSyscall6(unix.SYS_SENDFILE, uintptr(fd), uintptr(file),
-		uintptr(unsafe.Pointer(offset)), uintptr(size), 0, 0)
-	if errno != 0 {
-		return 0, errno
-	}
-	return int(n), 0
+	return counted(syscall.RawSyscall6(unix.SYS_SENDFILE, uintptr(fd), uintptr(file),
+		uintptr(unsafe.Pointer(offset)), uintptr(size), 0, 0))
 }
 
 // sendMessages sends datagrams and returns how many were taken. An error concerns the first one.
 //
 //go:nosplit
 func sendMessages(fd int, messages []unix.Mmsghdr) (int, syscall.Errno) {
-	n, _, errno := syscall.RawSyscall6(unix.SYS_SENDMMSG, uintptr(fd),
-		uintptr(unsafe.Pointer(unsafe.SliceData(messages))), uintptr(len(messages)), unix.MSG_NOSIGNAL, 0, 0)
-	if errno != 0 {
-		return 0, errno
-	}
-	return int(n), 0
+	return counted(syscall.RawSyscall6(unix.SYS_SENDMMSG, uintptr(fd),
+		uintptr(unsafe.Pointer(unsafe.SliceData(messages))), uintptr(len(messages)), unix.MSG_NOSIGNAL, 0, 0))
 }
 
 // receiveMessages waits for a datagram and reads it and any others that have arrived after it.
 //
 //go:nosplit
 func receiveMessages(fd int, messages []unix.Mmsghdr) (int, syscall.Errno) {
-	n, _, errno := syscall.RawSyscall6(unix.SYS_RECVMMSG, uintptr(fd),
-		uintptr(unsafe.Pointer(unsafe.SliceData(messages))), uintptr(len(messages)), unix.MSG_WAITFORONE, 0, 0)
-	if errno != 0 {
-		return 0, errno
-	}
-	return int(n), 0
+	return counted(syscall.RawSyscall6(unix.SYS_RECVMMSG, uintptr(fd),
+		uintptr(unsafe.Pointer(unsafe.SliceData(messages))), uintptr(len(messages)), unix.MSG_WAITFORONE, 0, 0))
 }
 
 // poll waits until one of the sockets is ready, for at most the given number of nanoseconds. A

@@ -75,10 +75,7 @@ func (t *trial) result() (workload.Result, error) {
 // controls returns the congestion controls that the kernel reports for the connections, at either
 // end.
 func (t *trial) controls() []string {
-	var all []string
-	for _, p := range t.parties() {
-		all = append(all, p.left.Controls...)
-	}
+	all := slices.Concat(record.Each(t.parties(), func(p *party) []string { return p.left.Controls })...)
 	slices.Sort(all)
 	return slices.DeleteFunc(slices.Compact(all), func(name string) bool { return name == "" })
 }

@@ -270,11 +270,7 @@ func (s *session) start(ctx context.Context, turns []turn, rest bool, cold int, 
 	time.AfterFunc(over+grace+time.Duration(len(s.flows))*flowLimit, s.halt)
 	used := make(chan []cpuTime, 1)
 	go func() {
-		var all []cpuTime
-		for _, t := range turns {
-			all = append(all, cpuBetween(t.opens, t.closes, s.quit))
-		}
-		used <- all
+		used <- record.Each(turns, func(t turn) cpuTime { return cpuBetween(t.opens, t.closes, s.quit) })
 	}()
 	windows, quit := s.closed, s.quit
 	if s.open.Load() == 0 {

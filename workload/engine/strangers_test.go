@@ -18,11 +18,7 @@ import (
 
 func strangersOf(t *testing.T, h handlers) int64 {
 	t.Helper()
-	left, err := ask[stopResult](t.Context(), h, methodStop, stopParams{Session: "server"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return left.Strangers
+	return must[stopResult](t, h, methodStop, stopParams{Session: "server"}).Strangers
 }
 
 // TestStrangersAmongBriefConnections has strangers connect while each transaction has its own
@@ -30,14 +26,8 @@ func strangersOf(t *testing.T, h handlers) int64 {
 func TestStrangersAmongBriefConnections(t *testing.T) {
 	h, port := newHandlers(t), machine.FreePort(t)
 	o := record.Options{RequestSize: 40, ResponseSize: 3}
-	if _, err := ask[openResult](t.Context(), h, methodServe, serveParams(record.TCPCRR, o, loopback4, port, 1)); err != nil {
-		t.Fatal(err)
-	}
-	anchor := connectRaw(t, port)
-	anchor.Write(hello(testCookie, 0))
-	if answer := readByte(t, anchor); answer != welcome {
-		t.Fatalf("answered %d", answer)
-	}
+	must[openResult](t, h, methodServe, serveParams(record.TCPCRR, o, loopback4, port, 1))
+	connectFlow(t, port, 0)
 	started := make(chan error, 1)
 	go func() {
 		_, err := ask[startResult](t.Context(), h, methodStart, startParams{Session: "server", Duration: time.Minute})
@@ -75,9 +65,7 @@ func TestStrangersAmongBriefConnections(t *testing.T) {
 
 func TestStrangersToWebServer(t *testing.T) {
 	h, port := newHandlers(t), machine.FreePort(t)
-	if _, err := ask[openResult](t.Context(), h, methodServe, serveParams(record.HTTP, record.Options{ResponseSize: 5}, loopback4, port, 1)); err != nil {
-		t.Fatal(err)
-	}
+	must[openResult](t, h, methodServe, serveParams(record.HTTP, record.Options{ResponseSize: 5}, loopback4, port, 1))
 	get := func(path, cookie string) (int, string) {
 		t.Helper()
 		r, err := http.NewRequest(http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d%s", port, path), nil)
@@ -113,9 +101,7 @@ func TestStrangersToWebServer(t *testing.T) {
 
 func TestGreetingByDatagrams(t *testing.T) {
 	h, port := newHandlers(t), machine.FreePort(t)
-	if _, err := ask[openResult](t.Context(), h, methodServe, serveParams(record.UDPStream, record.Options{}, loopback4, port, 2)); err != nil {
-		t.Fatal(err)
-	}
+	must[openResult](t, h, methodServe, serveParams(record.UDPStream, record.Options{}, loopback4, port, 2))
 	if _, err := ask[openResult](t.Context(), h, methodServe, serveParams(record.UDPStream, record.Options{}, loopback4, port, 1)); err == nil || !strings.Contains(err.Error(), "address already in use") {
 		t.Errorf("port in use: error %v", err)
 	}
@@ -202,9 +188,7 @@ func TestServerRefusesByDatagram(t *testing.T) {
 	h, port := newHandlers(t), machine.FreePort(t)
 	params := serveParams(record.UDPStream, record.Options{}, loopback4, port, 1)
 	params.Flows[0].CPU = 1 << 14
-	if _, err := ask[openResult](t.Context(), h, methodServe, params); err != nil {
-		t.Fatal(err)
-	}
+	must[openResult](t, h, methodServe, params)
 	_, err := ask[openResult](t.Context(), h, methodConnect, connectParams(record.UDPStream, record.Options{}, loopback4, port, 1))
 	if err == nil || !strings.Contains(err.Error(), "server: pin to CPU 16384") {
 		t.Errorf("error %v", err)

@@ -34,15 +34,16 @@ func run(ctx context.Context, job workload.Job) (workload.Result, error) {
 		return workload.Result{}, err
 	}
 	defer t.dismiss()
-	if err := t.run(ctx); err != nil {
+	if err := inOrder(ctx, t.summon, t.compare, t.serve, t.connect, t.align, t.window, t.steady, t.stop); err != nil {
 		t.abandon(ctx)
 		return workload.Result{}, err
 	}
 	return t.result()
 }
 
-func (t *trial) run(ctx context.Context) error {
-	for _, phase := range []func(context.Context) error{t.summon, t.compare, t.serve, t.connect, t.align, t.window, t.steady, t.stop} {
+// inOrder runs the phases of a trial until one fails.
+func inOrder(ctx context.Context, phases ...func(context.Context) error) error {
+	for _, phase := range phases {
 		if err := phase(ctx); err != nil {
 			return err
 		}

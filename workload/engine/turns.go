@@ -30,11 +30,7 @@ const (
 type turn struct{ begins, opens, closes int64 }
 
 func turnsAt(begins []int64, warmup, duration time.Duration) []turn {
-	all := make([]turn, len(begins))
-	for i, t := range begins {
-		all[i] = turn{t, t + int64(warmup), t + int64(warmup+duration)}
-	}
-	return all
+	return record.Each(begins, func(t int64) turn { return turn{t, t + int64(warmup), t + int64(warmup+duration)} })
 }
 
 // checkTurns requires turns to be in order, with time to come to rest between them.
@@ -237,12 +233,10 @@ func stand(ctx context.Context, job workload.Job) (workload.Standing, error) {
 	if t.traffic.rests == 0 {
 		return nil, fmt.Errorf("%s: %w", job.Workload, errNoTurns)
 	}
-	for _, phase := range []func(context.Context) error{t.summon, t.compare, t.serve, t.connect, t.align} {
-		if err := phase(ctx); err != nil {
-			t.abandon(ctx)
-			t.dismiss()
-			return nil, err
-		}
+	if err := inOrder(ctx, t.summon, t.compare, t.serve, t.connect, t.align); err != nil {
+		t.abandon(ctx)
+		t.dismiss()
+		return nil, err
 	}
 	return &standing{t}, nil
 }
@@ -284,10 +278,7 @@ func (s *standing) Turns(ctx context.Context, when workload.Turns) (each []workl
 		}
 	}
 	now, ours := time.Now(), nanotime()
-	var at []int64
-	for _, b := range begins {
-		at = append(at, ours+int64(b.Sub(now)))
-	}
+	at := record.Each(begins, func(b time.Time) int64 { return ours + int64(b.Sub(now)) })
 	last := begins[len(begins)-1]
 	if when.Over.After(last) {
 		last = when.Over
@@ -295,20 +286,13 @@ func (s *standing) Turns(ctx context.Context, when workload.Turns) (each []workl
 	over := ours + int64(last.Sub(now))
 	limit := time.Until(last) + t.job.Warmup + t.job.Duration + lastWait + t.answerLimit()
 	err = t.each(ctx, t.parties(), func(ctx context.Context, p *party) error {
-		start := startParams{Session: p.session, Warmup: t.job.Warmup, Duration: t.job.Duration, Cold: when.Cold, Over: p.at(over), Drain: when.Drain}
-		for _, b := range at {
-			start.Turns = append(start.Turns, p.at(b))
-		}
-		return p.start(ctx, limit, start)
+		return p.start(ctx, limit, startParams{
+			Session: p.session, Warmup: t.job.Warmup, Duration: t.job.Duration,
+			Turns: record.Each(at, p.at), Cold: when.Cold, Over: p.at(over), Drain: when.Drain,
+		})
 	})
 	if err == nil {
-		err = t.steady(ctx)
-	}
-	if err == nil {
-		err = t.stop(ctx)
-	}
-	if err == nil {
-		err = t.alike(ctx)
+		err = inOrder(ctx, t.steady, t.stop, t.alike)
 	}
 	if err != nil {
 		t.abandon(ctx)

@@ -27,58 +27,39 @@ const (
 
 func generatorLimited(process string, use cpuTime) *record.Warning {
 	total := use.User + use.System
-	if total < generatorLeast || use.User <= generatorShare*total {
+	return warning(total >= generatorLeast && use.User > generatorShare*total, WarnGenerator,
+		"%s spent %.0f %% of its CPU time in user space: the figures measure the generator more than the network (larger messages need less CPU time)",
+		process, 100*use.User/total)
+}
+
+// warning returns a warning, or nil unless it applies.
+func warning(applies bool, code, format string, args ...any) *record.Warning {
+	if !applies {
 		return nil
 	}
-	return &record.Warning{
-		Code: WarnGenerator,
-		Text: fmt.Sprintf("%s spent %.0f %% of its CPU time in user space: the figures measure the generator more than the network (larger messages need less CPU time)", process, 100*use.User/total),
-	}
+	return &record.Warning{Code: code, Text: fmt.Sprintf(format, args...)}
 }
 
 func strangersCame(server string, n int64) *record.Warning {
-	if n == 0 {
-		return nil
-	}
-	return &record.Warning{
-		Code: WarnStrangers,
-		Text: fmt.Sprintf("%s turned away %d connections or datagrams that did not belong to the trial", server, n),
-	}
+	return warning(n > 0, WarnStrangers, "%s turned away %d connections or datagrams that did not belong to the trial", server, n)
 }
 
 // windowLimited compares the socket buffer with the requested size. The kernel doubles the size it
 // grants, for its own overhead (socket(7)).
 func windowLimited(name, limit string, asked, got int) *record.Warning {
-	if got >= 2*asked {
-		return nil
-	}
-	return &record.Warning{
-		Code: WarnWindow,
-		Text: fmt.Sprintf("%s buffer of %d bytes requested, %d granted: limited by %s", name, asked, got/2, limit),
-	}
+	return warning(got < 2*asked, WarnWindow, "%s buffer of %d bytes requested, %d granted: limited by %s", name, asked, got/2, limit)
 }
 
 func coldFlows(n, of int) *record.Warning {
-	if n == 0 {
-		return nil
-	}
-	return &record.Warning{
-		Code: WarnCold,
-		Text: fmt.Sprintf("%d of %d flows had received nothing when the window opened (a longer warm-up would help)", n, of),
-	}
+	return warning(n > 0, WarnCold, "%d of %d flows had received nothing when the window opened (a longer warm-up would help)", n, of)
 }
 
 // paceKept is the least share of the requested rate that counts as keeping it.
 const paceKept = 0.98
 
 func paceMissed(what string, asked, got float64) *record.Warning {
-	if asked == 0 || got >= paceKept*asked {
-		return nil
-	}
-	return &record.Warning{
-		Code: WarnPace,
-		Text: fmt.Sprintf("reached only %s of the requested %s %s: the path or the generator could not keep up", plain(got), plain(asked), what),
-	}
+	return warning(asked != 0 && got < paceKept*asked, WarnPace,
+		"reached only %s of the requested %s %s: the path or the generator could not keep up", plain(got), plain(asked), what)
 }
 
 // plain formats a figure with four digits or more, and without an exponent.

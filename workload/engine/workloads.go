@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"syscall"
@@ -76,24 +77,19 @@ func requestAndResponse(o record.Options) int { return o.RequestSize + o.Respons
 // effect is refused, because a cell that names it would be recorded as something that was not
 // measured.
 func trafficOf(name string, o record.Options) (traffic, record.Options, error) {
-	for _, w := range workloads() {
-		if w.name != name {
-			continue
-		}
-		err := w.refuse(o)
-		if err == nil {
-			err = checkSizes(o)
-		}
-		if err == nil {
-			o.Streams = max(o.Streams, 1)
-			err = w.options(&o)
-		}
-		if err != nil {
-			return w, o, fmt.Errorf("%s: %w", name, err)
-		}
-		return w, o, nil
+	w, known := record.First(workloads(), func(w traffic) bool { return w.name == name })
+	if !known {
+		return w, o, fmt.Errorf("unknown workload %q", name)
 	}
-	return traffic{}, o, fmt.Errorf("unknown workload %q", name)
+	err := cmp.Or(w.refuse(o), checkSizes(o))
+	if err == nil {
+		o.Streams = max(o.Streams, 1)
+		err = w.options(&o)
+	}
+	if err != nil {
+		return w, o, fmt.Errorf("%s: %w", name, err)
+	}
+	return w, o, nil
 }
 
 // refuse returns an error that names an option that is set but not honoured by the workload.
@@ -118,9 +114,7 @@ func checkSizes(o record.Options) error {
 // atLeast sets a size that is not given to its default, and refuses one that is too small for its
 // required contents, or too large.
 func atLeast(size *int, least, most, otherwise int, name string) error {
-	if *size == 0 {
-		*size = otherwise
-	}
+	*size = cmp.Or(*size, otherwise)
 	if *size < least || *size > most {
 		return fmt.Errorf("%s is %d: it must be between %d and %d", name, *size, least, most)
 	}

@@ -259,10 +259,7 @@ func TestOtherWindows(t *testing.T) {
 		{[]float64{1, 0.41}, "1 of 2 clients measured windows of 0.41 to 1.00 s instead of 1s"},
 		{[]float64{3.02}, "1 of 1 clients"},
 	} {
-		var all []figures
-		for _, s := range c.seconds {
-			all = append(all, figures{seconds: s})
-		}
+		all := record.Each(c.seconds, func(s float64) figures { return figures{seconds: s} })
 		r := together(workloadtest.Clients(record.TCPStream, record.Options{}, len(all)), program.Outcome{}, all)
 		if len(r.Warnings) != min(len(c.want), 1) || c.want != "" && (r.Warnings[0].Code != "other-window" || !strings.HasPrefix(r.Warnings[0].Text, c.want)) {
 			t.Errorf("%v s: %v", c.seconds, r.Warnings)

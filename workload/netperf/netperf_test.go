@@ -116,13 +116,8 @@ func TestParseRefuses(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	var seeds [][2]string
-	for _, file := range []string{"tcp_stream", "tcp_rr", "tcp_crr", "udp_stream", "udp_rr", "udp_rr_lost", "no_server"} {
-		seeds = append(seeds, [2]string{transcript(f, file)})
-	}
 	slow := strings.NewReplacer("RECVD=37446", "RECVD=0", "RATE=37432.377", "RATE=1.0", "MEAN_LATENCY=26.63", "MEAN_LATENCY=600000")
-	seeds = append(seeds, [2]string{slow.Replace(transcript(f, "tcp_rr"))}) // no transaction, at one per second
+	noTransaction := slow.Replace(transcript(f, "tcp_rr")) // at one per second
 	nothingSent := strings.Replace(transcript(f, "udp_stream"), "LOCAL_BYTES_SENT=85989400", "LOCAL_BYTES_SENT=0", 1)
-	seeds = append(seeds, [2]string{nothingSent})
-	workloadtest.Fuzz(f, Tool, seeds...)
+	workloadtest.Fuzz(f, Tool, "2.7.0/%s.txt", []string{"tcp_stream", "tcp_rr", "tcp_crr", "udp_stream", "udp_rr", "udp_rr_lost", "no_server"}, noTransaction, nothingSent)
 }

@@ -30,10 +30,6 @@ func TestArguments(t *testing.T) {
 	})
 }
 
-func transcript(t testing.TB, name string) string {
-	return workloadtest.Transcript(t, "6.1.2/"+name+".txt")
-}
-
 // job returns a job with a warm-up, which nuttcp rounds up to a second.
 func job(load string, o record.Options, pairs ...workload.Pair) workload.Job {
 	return workloadtest.Warm(workloadtest.Job(load, o, pairs...), 200*time.Millisecond)
@@ -91,7 +87,7 @@ func TestLateServer(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	stream, datagrams := job(record.TCPStream, record.Options{}), job(record.UDPStream, record.Options{})
 	workloadtest.Refuses(t, Tool, "6.1.2/%s.txt", []workloadtest.Case{
-		{"nothing", stream, "tcp", transcript(t, "tcp"), "", "not "},
+		{"nothing", stream, "tcp", workloadtest.Transcript(t, "6.1.2/tcp.txt"), "", "not "},
 		{"for people", stream, "tcp_brief", "", "", `"  550.0625 MB /   1.00 sec = 4610.9711 Mbps`},
 		{"a field is missing", stream, "tcp", "nuttcp-t: retrans=0\n", "", "did not print retrans"},
 		{"a field is missing in the window", stream, "tcp", " rate_Mbps=4972.6769", "", "did not print rate_Mbps"},
@@ -113,9 +109,5 @@ func TestParseRefuses(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	var seeds [][2]string
-	for _, file := range []string{"tcp", "tcp_reverse", "tcp_brief", "no_server", "udp"} {
-		seeds = append(seeds, [2]string{transcript(f, file)})
-	}
-	workloadtest.Fuzz(f, Tool, seeds...)
+	workloadtest.Fuzz(f, Tool, "6.1.2/%s.txt", []string{"tcp", "tcp_reverse", "tcp_brief", "no_server", "udp"})
 }

@@ -25,10 +25,6 @@ func TestArguments(t *testing.T) {
 	})
 }
 
-func transcript(t testing.TB, name string) string {
-	return workloadtest.Transcript(t, "0.4.11/"+name+".txt")
-}
-
 func TestMeasures(t *testing.T) {
 	job := workloadtest.Clients
 	workloadtest.Measures(t, Tool, "0.4.11/%s.txt", []workloadtest.Case{
@@ -51,7 +47,7 @@ func TestMeasures(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	stream, rr, datagrams := workloadtest.Job(record.TCPStream, record.Options{}), workloadtest.Job(record.TCPRR, record.Options{}), workloadtest.Job(record.UDPStream, record.Options{})
 	workloadtest.Refuses(t, Tool, "0.4.11/%s.txt", []workloadtest.Case{
-		{"nothing", stream, "tcp_bw", transcript(t, "tcp_bw"), "", "did not print bw"},
+		{"nothing", stream, "tcp_bw", workloadtest.Transcript(t, "0.4.11/tcp_bw.txt"), "", "did not print bw"},
 		{"a field is missing", stream, "tcp_bw", "    rem_recv_bytes   =      932708352 bytes\n", "", "did not print rem_recv_bytes"},
 		{"a field is new", stream, "tcp_bw", "    port ", "    harbour ", "harbour"},
 		{"a field twice", stream, "tcp_bw", "    time ", "    timeout ", "timeout"},
@@ -74,9 +70,5 @@ func TestParseRefuses(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	var seeds [][2]string
-	for _, file := range []string{"tcp_bw", "tcp_lat", "udp_bw", "udp_lat", "tcp_lat_plain", "no_server"} {
-		seeds = append(seeds, [2]string{transcript(f, file)})
-	}
-	workloadtest.Fuzz(f, Tool, seeds...)
+	workloadtest.Fuzz(f, Tool, "0.4.11/%s.txt", []string{"tcp_bw", "tcp_lat", "udp_bw", "udp_lat", "tcp_lat_plain", "no_server"})
 }

@@ -117,10 +117,7 @@ func TestResult(t *testing.T) {
 			"transaction_rate=1000 10000 B/1000 coarse-latency: redis-benchmark counts latencies in steps of 8 µs,", [][]run{{short}}},
 		{"two clients", "1s 22000 B [{12000 1} {12000 1}] latency_max=0.01 latency_mean=0.0007 transaction_rate=3000 10000 B/1000 12000 B/1200", [][]run{{one}, {faster}}},
 	} {
-		var all []figures
-		for _, runs := range c.clients {
-			all = append(all, sum(job, 1200, runs))
-		}
+		all := record.Each(c.clients, func(runs []run) figures { return sum(job, 1200, runs) })
 		if got := workloadtest.Told(together(job, program.Outcome{Window: time.Second}, all)); got != c.want {
 			t.Errorf("%s:\n%s\nwant\n%s", c.name, got, c.want)
 		}

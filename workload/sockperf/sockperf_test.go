@@ -74,10 +74,6 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-func transcript(t testing.TB, name string) string {
-	return workloadtest.Transcript(t, "3.7/"+name+".txt")
-}
-
 func TestMeasures(t *testing.T) {
 	job := workloadtest.Clients
 	paced := record.Options{MessageSize: 1000, Bandwidth: 40e6}
@@ -110,7 +106,7 @@ func TestParseRefuses(t *testing.T) {
 	longer := rr
 	longer.Duration = 3 * time.Second
 	workloadtest.Refuses(t, Tool, "3.7/%s.txt", []workloadtest.Case{
-		{"nothing", rr, "tcp_rr", transcript(t, "tcp_rr"), "", "printed the total run 0 times; version 3.7 is known"},
+		{"nothing", rr, "tcp_rr", workloadtest.Transcript(t, "3.7/tcp_rr.txt"), "", "printed the total run 0 times; version 3.7 is known"},
 		{"half the way", rr, "tcp_rr_half", "", "", "printed the mean round trip 0 times"},
 		{"a line is missing", rr, "tcp_rr", "percentile 99.000", "percentile 98.000", "the 99th percentile 0 times"},
 		{"a line twice", rr, "tcp_rr", "percentile 99.900", "percentile 99.000", "the 99th percentile 2 times"},
@@ -136,9 +132,6 @@ func TestParseRefuses(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	var seeds [][2]string
-	for _, file := range []string{"tcp_rr", "paced_rr", "throughput", "tcp_rr_half", "refused"} {
-		seeds = append(seeds, [2]string{transcript(f, file), transcript(f, "throughput_server")})
-	}
-	workloadtest.Fuzz(f, Tool, seeds...)
+	workloadtest.Fuzz(f, Tool, "3.7/%s.txt", []string{"tcp_rr throughput_server", "paced_rr throughput_server", "throughput throughput_server",
+		"tcp_rr_half throughput_server", "refused throughput_server"})
 }

@@ -113,23 +113,30 @@ type Case = struct {
 	Want           string // in the form of Told, or a part of the error
 }
 
-// result returns the result of a tool for a case. Transcripts are below testdata, at the paths that
+// transcripts returns those that the File of a Case names. They are below testdata, at the paths that
 // format makes of their names.
+func transcripts(t testing.TB, format, file string) (clients []string, server string) {
+	t.Helper()
+	names, of, counts := strings.Cut(file, " ")
+	if counts {
+		server = Transcript(t, fmt.Sprintf(format, of))
+	}
+	for name := range strings.SplitSeq(names, "+") {
+		clients = append(clients, Transcript(t, fmt.Sprintf(format, name)))
+	}
+	return clients, server
+}
+
+// result returns the result of a tool for a case.
 func result(t *testing.T, tool program.Tool, format string, c Case) (workload.Result, error) {
 	t.Helper()
-	clients, server, counts := strings.Cut(c.File, " ")
-	if counts {
-		server = Transcript(t, fmt.Sprintf(format, server))
-	}
-	var texts []string
-	for file := range strings.SplitSeq(clients, "+") {
-		text := Transcript(t, fmt.Sprintf(format, file))
+	clients, server := transcripts(t, format, c.File)
+	for i := range clients {
 		if c.Old != "" {
-			text = Altered(t, text, c.Old, c.New)
+			clients[i] = Altered(t, clients[i], c.Old, c.New)
 		}
-		texts = append(texts, text)
 	}
-	return tool.Result(c.Job, said(server, texts...))
+	return tool.Result(c.Job, said(server, clients...))
 }
 
 // Measures checks the result of each case.
@@ -208,12 +215,19 @@ func said(server string, clients ...string) program.Outcome {
 }
 
 // Fuzz checks that any output of a client and its server results in figures that can be recorded, or
-// an error. The seeds are pairs of a client's output and its server's.
-func Fuzz(f *testing.F, tool program.Tool, seeds ...[2]string) {
-	for i := range tool.Drives {
-		for _, s := range seeds {
-			f.Add(uint8(i), s[0], s[1])
+// an error. The seeds are transcripts, each given like the File of a Case of one client, and more outputs of clients.
+func Fuzz(f *testing.F, tool program.Tool, format string, files []string, more ...string) {
+	add := func(client, server string) {
+		for i := range tool.Drives {
+			f.Add(uint8(i), client, server)
 		}
+	}
+	for _, file := range files {
+		clients, server := transcripts(f, format, file)
+		add(clients[0], server)
+	}
+	for _, client := range more {
+		add(client, "")
 	}
 	percentiles := []string{record.LatencyP50, record.LatencyP90, record.LatencyP99, record.LatencyP999, record.LatencyMax}
 	f.Fuzz(func(t *testing.T, drive uint8, client, server string) {

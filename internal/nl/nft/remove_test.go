@@ -7,7 +7,7 @@ import (
 
 	"nettoll/internal/nl/nft"
 	"nettoll/internal/nl/nltest"
-	"nettoll/internal/testutil"
+	"nettoll/internal/testutil/machine"
 )
 
 func TestRemoveLeavesNothing(t *testing.T) {
@@ -16,7 +16,7 @@ func TestRemoveLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	descriptors := testutil.Descriptors(t, "net:")
+	descriptors := machine.Descriptors(t, "net:")
 	fw := everything(t, ns)
 	commit(t, fw)
 	if got, err := nltest.Inventory(ns); err != nil || !strings.Contains(got, "table tested\n") {
@@ -31,14 +31,14 @@ func TestRemoveLeavesNothing(t *testing.T) {
 	if err := fw.Close(); err != nil {
 		t.Errorf("close after remove: %v", err)
 	}
-	if got := testutil.Descriptors(t, "net:"); got != descriptors {
+	if got := machine.Descriptors(t, "net:"); got != descriptors {
 		t.Errorf("%d namespaces are open, %d before", got, descriptors)
 	}
 }
 
 func TestCloseLetsTheNamespaceGoButNotTheRules(t *testing.T) {
 	ns := route(t).router
-	descriptors := testutil.Descriptors(t, "net:")
+	descriptors := machine.Descriptors(t, "net:")
 	fw := everything(t, ns)
 	commit(t, fw)
 	for range 2 {
@@ -46,7 +46,7 @@ func TestCloseLetsTheNamespaceGoButNotTheRules(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got := testutil.Descriptors(t, "net:"); got != descriptors {
+	if got := machine.Descriptors(t, "net:"); got != descriptors {
 		t.Errorf("%d namespaces are open, %d before", got, descriptors)
 	}
 	if got, err := nltest.Inventory(ns); err != nil || !strings.Contains(got, "table tested\n") {

@@ -68,12 +68,9 @@ func readTurn(text string) (k, n int, err error) {
 
 // touched reports whether the package in a directory is one of the list of folders.
 func touched(dir, folders string) bool {
-	for _, folder := range strings.Split(folders, ",") {
-		if folder != "" && strings.HasSuffix(filepath.ToSlash(dir), "/"+folder) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Split(folders, ","), func(folder string) bool {
+		return folder != "" && strings.HasSuffix(filepath.ToSlash(dir), "/"+folder)
+	})
 }
 
 // below reports whether a folder, or one below it, is in a list of folders.
