@@ -1,9 +1,13 @@
 package kube
 
 import (
+	"net/http"
 	"testing"
 	"time"
 )
+
+// APIBy returns an API server that is asked by a client.
+func APIBy(client *http.Client, url string) *API { return &API{URL: url, requests: client} }
 
 // PauseProgram is pauseProgram.
 var PauseProgram = pauseProgram
