@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
+
 	"nettoll/internal/testutil/machine"
 	"nettoll/kube"
 )
@@ -37,4 +39,41 @@ func TestAskNamesTheBound(t *testing.T) {
 		}
 	}
 	close(over)
+}
+
+// TestWritesEnd writes to a process to which nothing gets through any more, as when the way to the API server is cut. Its input
+// can be closed meanwhile.
+func TestWritesEnd(t *testing.T) {
+	machine.Loopback(t)
+	over := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"v5.channel.k8s.io"}}); err == nil {
+			<-over // and reads nothing
+			_ = ws.CloseNow()
+		}
+	}))
+	defer server.Close()
+	defer close(over)
+	p := kube.APIBy(server.Client(), server.URL).Attach(t, time.Second)
+	done := make(chan error, 2)
+	go func() {
+		for {
+			if _, err := p.Stdin().Write(make([]byte, 1<<20)); err != nil {
+				done <- err
+				return
+			}
+		}
+	}()
+	time.AfterFunc(500*time.Millisecond, func() { done <- p.Stdin().Close() })
+	for range 2 {
+		select {
+		case err := <-done:
+			if err == nil {
+				t.Error("it got through")
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatal("it goes on")
+		}
+	}
+	_ = p.Kill()
 }
