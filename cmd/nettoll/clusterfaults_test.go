@@ -96,8 +96,7 @@ func inMidTrial(t *testing.T, p *started, path string, after, pid int, device st
 // failed, for a reason that begins with the text given, and was told in one line.
 func outlived(t *testing.T, p *started, path string, want int, failed map[int]string) {
 	t.Helper()
-	<-p.done // its time is bounded by those of its networks
-	p.ends(t, exitOK)
+	p.measures(t)
 	file, err := record.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -209,8 +208,7 @@ func TestBesideFaultyCluster(t *testing.T) {
 				"--workloads", "tcp_rr", "--placement", "free", "-t", "100ms", "--warmup", "50ms", "--min-rounds", "2", "--max-rounds", "2", "--time-budget", "10m")...))
 		}
 		for _, p := range both {
-			<-p.done
-			p.ends(t, exitOK)
+			p.measures(t)
 		}
 		a.bare(t, "open")
 	})
