@@ -315,7 +315,7 @@ func TestKubernetesFault(t *testing.T) {
 	requireCluster(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.ndjson")
-	old, was := engineGroups(t), before(t)
+	was := before(t)
 	p := start(t, dir, append([]string{"run", "--private-cluster", "-o", "x.ndjson"}, faulty(3, "kubernetes:pod")...)...)
 	kubelet := 0
 	late(t, p, "the cluster runs", func() bool {
@@ -329,6 +329,7 @@ func TestKubernetesFault(t *testing.T) {
 	inMidTrial(t, p, path, 2, kubelet, "cni0")
 	made := map[string]uint64{}
 	namespacesOf(t, made)
+	held := heldGroups(t)
 	servers := commands(t, "kube-apiserver")
 	for pid := range servers {
 		if !slices.Contains(descendants(p.Process.Pid), pid) {
@@ -341,9 +342,7 @@ func TestKubernetesFault(t *testing.T) {
 	}
 	outlived(t, p, path, 6, map[int]string{2: "kube-apiserver on h1 ended (signal: killed)"})
 	was.check(t, made)
-	until(t, "its control groups are gone", func() bool {
-		return !slices.ContainsFunc(engineGroups(t), func(name string) bool { return !slices.Contains(old, name) })
-	})
+	groupsGone(t, held)
 }
 
 // descendants returns a process's children, and theirs.
