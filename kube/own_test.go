@@ -21,6 +21,7 @@ import (
 	"nettoll/internal/netns"
 	"nettoll/kube"
 	"nettoll/platform"
+	"nettoll/sampler"
 )
 
 // theirs is a private cluster in place of a user's. The user has only the rights in docs/kubernetes.md.
@@ -310,11 +311,19 @@ func (c theirs) uses(t *testing.T) {
 				t.Errorf("free %v: %v", free, err)
 			}
 		}
+		agents, end, err := own.Kernels(t.Context(), 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if control, err := sampler.AskCongestion(t.Context(), agents...); len(agents) != 2 || control == "" || err != nil {
+			t.Errorf("%d nodes say that pods can use %q, %v", len(agents), control, err)
+		}
+		end()
 		// Everything belongs to the keeper from the beginning.
 		if err := used.AddFurther(t.Context(), 4, 3, pods[0], 20001); err != nil {
 			t.Fatal(err)
 		}
-		if left := c.left(t, "pods"); len(left) != 15 { // a job with its pod, two pods, five services, six endpoint slices
+		if left := c.left(t, "pods"); len(left) != 17 { // a job with its pod, two pods, two that have ended, five services, six endpoint slices
 			t.Errorf("there are %v", left)
 		}
 		if err := own.Close(t.Context()); err != nil {
