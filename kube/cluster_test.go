@@ -83,5 +83,5 @@ func TestCluster(t *testing.T) {
 	if after := parameters(); after != before {
 		t.Errorf("the cluster has changed parameters of the machine from\n%s\nto\n%s", before, after)
 	}
-	t.Run("as the user's", theirs{c}.asOwn)
+	t.Run("as the user's", theirs{c, shellimage.Agents(t)}.asOwn)
 }

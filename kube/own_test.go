@@ -25,7 +25,10 @@ import (
 )
 
 // theirs is a private cluster in place of a user's. The user has only the rights in docs/kubernetes.md.
-type theirs struct{ *kube.Cluster }
+type theirs struct {
+	*kube.Cluster
+	agents *bootstrap.Agents
+}
 
 // rights are those of docs/kubernetes.md.
 func rights(t *testing.T) []any {
@@ -135,7 +138,7 @@ func (c theirs) own(t *testing.T, config string, change func(*kube.OwnOptions)) 
 			return conn, err
 		}},
 		Nodes: []string{"h1"}, Image: kube.AgentImage, Run: fmt.Sprintf("own%07d", runs.Add(1)),
-		Agents: &bootstrap.Agents{File: func(string) (string, error) { return "/proc/self/exe", nil }},
+		Agents: c.agents,
 	}
 	if change != nil {
 		change(&o)
