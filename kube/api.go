@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"time"
 
 	"nettoll/internal/daemon"
@@ -55,8 +56,23 @@ func (a *API) Ask(ctx context.Context, method, path string, body, answer any) er
 	if err != nil && json.Unmarshal(said, &status) == nil && status.Message != "" {
 		err = &status // instead of the text of the whole answer
 	}
+	cause := context.Cause(ctx)
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) || !errors.Is(err, ctx.Err()) && !errors.Is(err, cause) {
+		return err
+	}
+	var request *url.Error
+	if !errors.As(err, &request) {
+		return overdue{cause}
+	}
+	request.Err = overdue{cause} // HTTP/2 does not say which bound it was
 	return err
 }
+
+// overdue is the error of a request that was not answered in time: the bound that was exceeded.
+type overdue struct{ error }
+
+// Is has it recognized as that of a deadline.
+func (overdue) Is(target error) bool { return target == context.DeadlineExceeded }
 
 // Idle closes connections that are not in use.
 func (a *API) Idle() { a.requests.CloseIdleConnections() }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"nettoll/internal/testutil/shellimage"
 	"nettoll/kube"
 	"nettoll/platform"
 	"nettoll/platform/lab"
@@ -36,7 +37,7 @@ func cluster(t *testing.T, nodes int, o kube.Options) *kube.Cluster {
 }
 
 // TestCluster checks that the cluster has its nodes with the addresses of the lab, and that it changes no parameter
-// of the machine.
+// of the machine. Then it is used as if it were the user's.
 func TestCluster(t *testing.T) {
 	parameters := func() (all string) {
 		for _, name := range []string{"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes", "net/netfilter/nf_conntrack_max"} {
@@ -46,7 +47,7 @@ func TestCluster(t *testing.T) {
 		return all
 	}
 	before := parameters()
-	c := cluster(t, 2, kube.Options{})
+	c := cluster(t, 2, kube.Options{Image: shellimage.New(t)})
 	var nodes struct {
 		Items []struct {
 			Metadata struct{ Name string }
@@ -82,4 +83,5 @@ func TestCluster(t *testing.T) {
 	if after := parameters(); after != before {
 		t.Errorf("the cluster has changed parameters of the machine from\n%s\nto\n%s", before, after)
 	}
+	t.Run("as the user's", theirs{c, shellimage.Agents(t)}.asOwn)
 }

@@ -1,9 +1,31 @@
 package kube
 
 import (
+	"context"
+	"net/http"
 	"testing"
 	"time"
+
+	"nettoll/platform"
 )
+
+// APIBy returns an API server that is asked by a client.
+func APIBy(client *http.Client, url string) *API {
+	return &API{URL: url, requests: client, streams: client}
+}
+
+// Attach is attach. One message to the process takes no longer than within.
+func (a *API) Attach(t *testing.T, within time.Duration) platform.Process {
+	t.Helper()
+	old := sendTime
+	t.Cleanup(func() { sendTime = old })
+	sendTime = within
+	s, err := a.attach(context.Background(), "/pod", "container")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
 
 // PauseProgram is pauseProgram.
 var PauseProgram = pauseProgram

@@ -44,6 +44,10 @@ type victim struct {
 // kill starts victims, some at a time, and returns when all have ended.
 func (c theirs) kill(t *testing.T, config, namespace string) (all []*victim) {
 	t.Helper()
+	agent, err := c.agents.File("")
+	if err != nil {
+		t.Fatal(err)
+	}
 	room := make(chan struct{}, 2)
 	var ending sync.WaitGroup
 	for i, writes := range moments {
@@ -56,7 +60,7 @@ func (c theirs) kill(t *testing.T, config, namespace string) (all []*victim) {
 		ending.Go(func() {
 			defer func() { <-room }()
 			ns := strings.Replace(c.Nodes[0].Facts().NetNS, "/proc/self/", fmt.Sprintf("/proc/%d/", os.Getpid()), 1)
-			if err := v.run(config, ns); err != nil {
+			if err := v.run(config, ns, agent); err != nil {
 				t.Errorf("victim of %v after %d writes: %v", v.by, v.writes, err)
 			}
 			v.left = c.leftOf(t, namespace, v.id())
@@ -76,9 +80,9 @@ func (c theirs) kill(t *testing.T, config, namespace string) (all []*victim) {
 // id is the id of its run, from which objects are named.
 func (v *victim) id() string { return fmt.Sprintf("victim%04d", v.number) }
 
-func (v *victim) run(config, ns string) error {
+func (v *victim) run(config, ns, agent string) error {
 	v.cmd = exec.Command("/proc/self/exe")
-	v.cmd.Env = append(os.Environ(), victimEnv+"="+strings.Join([]string{config, ns, v.id(), strconv.Itoa(v.writes), strconv.Itoa(int(v.by))}, " "))
+	v.cmd.Env = append(os.Environ(), victimEnv+"="+strings.Join([]string{config, ns, v.id(), strconv.Itoa(v.writes), strconv.Itoa(int(v.by)), agent}, " "))
 	v.cmd.Stderr = os.Stderr
 	if err := v.cmd.Start(); err != nil {
 		return err
@@ -148,7 +152,7 @@ func beVictim(told string) error {
 			return dying{conn, &left, syscall.Signal(by)}, err
 		}},
 		Nodes: []string{"h1", "h2"}, Image: kube.AgentImage, Run: f[2],
-		Agents: &bootstrap.Agents{File: func(string) (string, error) { return "/proc/self/exe", nil }},
+		Agents: &bootstrap.Agents{File: func(string) (string, error) { return f[5], nil }},
 	})
 	used, err := own.Use(ctx, 2)
 	if err != nil {

@@ -13,20 +13,21 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"nettoll/internal/bootstrap"
 	"nettoll/internal/netns"
-	"nettoll/internal/testutil/shellimage"
 	"nettoll/kube"
 	"nettoll/platform"
+	"nettoll/sampler"
 )
 
 // theirs is a private cluster in place of a user's. The user has only the rights in docs/kubernetes.md.
 type theirs struct {
 	*kube.Cluster
-	config string
+	agents *bootstrap.Agents
 }
 
 // rights are those of docs/kubernetes.md.
@@ -54,10 +55,18 @@ func (c theirs) makes(t *testing.T, path string, o object) (made struct{ Status 
 	return made
 }
 
-// namespace makes a namespace at a level of pod security.
-func (c theirs) namespace(t *testing.T, name, level string) {
+// team makes a namespace, and an account with the rights of docs/kubernetes.md there. It returns the kubeconfig.
+func (c theirs) team(t *testing.T, namespace string) string {
 	t.Helper()
-	c.makes(t, "/api/v1/namespaces", object{"metadata": object{"name": name, "labels": object{"pod-security.kubernetes.io/enforce": level}}})
+	c.makes(t, "/api/v1/namespaces", object{"metadata": object{"name": namespace, "labels": object{"pod-security.kubernetes.io/enforce": "restricted"}}})
+	config := c.user(t, namespace, "me", rights(t))
+	for range 600 { // pods are refused while there is no service account
+		if err := c.Server.Ask(t.Context(), http.MethodGet, "/api/v1/namespaces/"+namespace+"/serviceaccounts/default", nil, nil); err == nil {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return config
 }
 
 // user makes an account with rules in a namespace, and returns its kubeconfig.
@@ -114,6 +123,9 @@ func tokenOf(t *testing.T, config string) string {
 	return is.Users[0].User.Token
 }
 
+// runs is how many times clusters were used as a user's.
+var runs atomic.Int32
+
 // own returns the cluster as a user's.
 func (c theirs) own(t *testing.T, config string, change func(*kube.OwnOptions)) *kube.Own {
 	t.Helper()
@@ -125,8 +137,8 @@ func (c theirs) own(t *testing.T, config string, change func(*kube.OwnOptions)) 
 			})
 			return conn, err
 		}},
-		Nodes: []string{"h1"}, Image: kube.AgentImage, Run: "own0123456789",
-		Agents: &bootstrap.Agents{File: func(string) (string, error) { return "/proc/self/exe", nil }},
+		Nodes: []string{"h1"}, Image: kube.AgentImage, Run: fmt.Sprintf("own%07d", runs.Add(1)),
+		Agents: c.agents,
 	}
 	if change != nil {
 		change(&o)
@@ -194,26 +206,35 @@ func refused(t *testing.T, err error, words ...string) {
 	}
 }
 
-// TestOwn uses a private cluster as if it were the user's.
-func TestOwn(t *testing.T) {
-	c := theirs{Cluster: cluster(t, 2, kube.Options{Image: shellimage.New(t)})}
-	c.namespace(t, "team", "restricted")
-	config := c.user(t, "team", "me", rights(t))
-	const credential = `{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "%s"}}`
-	printed := c.writeConfig(t, "team", byProgram("echo '"+fmt.Sprintf(credential, tokenOf(t, config))+"'"))
-
-	// It takes a minute until what they leave is gone, so they come first.
-	c.namespace(t, "killed", "restricted")
-	victims := c.kill(t, c.user(t, "killed", "me", rights(t)), "killed")
+// asOwn uses a private cluster as if it were the user's.
+func (c theirs) asOwn(t *testing.T) {
+	config := c.team(t, "team")
+	var victims []*victim
+	t.Run("at once", func(t *testing.T) { // most of the time is spent waiting
+		t.Run("killed", func(t *testing.T) {
+			t.Parallel()
+			victims = c.kill(t, c.team(t, "killed"), "killed")
+		})
+		c.uses(t)
+		c.lacks(t, config)
+	})
 	for _, v := range victims {
 		defer v.bury()
 		t.Logf("%v after %d writes: left %v", v.by, v.writes, v.left)
 	}
+	t.Run("refusals", func(t *testing.T) { c.refusals(t, config) })
 
-	c.namespace(t, "cut", "restricted")
+	// What was left when the connection was cut, and what victims left, is gone, too.
+	c.empty(t, "cut", 90*time.Second)
+	c.empty(t, "killed", 2*time.Minute)
+}
+
+// uses uses the cluster at the same time in several ways, each in a namespace of its own.
+func (c theirs) uses(t *testing.T) {
 	t.Run("the connection is cut", func(t *testing.T) {
+		t.Parallel()
 		var line wire
-		own := c.own(t, c.user(t, "cut", "me", rights(t)), func(o *kube.OwnOptions) { o.Dial = line.through(o.Dial) })
+		own := c.own(t, c.team(t, "cut"), func(o *kube.OwnOptions) { o.Dial = line.through(o.Dial) })
 		used, err := own.Use(t.Context(), 1)
 		if err != nil {
 			t.Fatal(err)
@@ -259,7 +280,8 @@ func TestOwn(t *testing.T) {
 	})
 
 	t.Run("pods", func(t *testing.T) {
-		own := c.own(t, config, func(o *kube.OwnOptions) { o.Nodes = []string{"h2", "h1"} })
+		t.Parallel()
+		own := c.own(t, c.team(t, "pods"), func(o *kube.OwnOptions) { o.Nodes = []string{"h2", "h1"} })
 		used, err := own.Use(t.Context(), 2)
 		if err != nil {
 			t.Fatal(err)
@@ -292,21 +314,30 @@ func TestOwn(t *testing.T) {
 				t.Errorf("free %v: %v", free, err)
 			}
 		}
+		agents, end, err := own.Kernels(t.Context(), 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if control, err := sampler.AskCongestion(t.Context(), agents...); len(agents) != 2 || control == "" || err != nil {
+			t.Errorf("%d nodes say that pods can use %q, %v", len(agents), control, err)
+		}
+		end()
 		// Everything belongs to the keeper from the beginning.
 		if err := used.AddFurther(t.Context(), 4, 3, pods[0], 20001); err != nil {
 			t.Fatal(err)
 		}
-		if left := c.left(t, "team"); len(left) != 15 { // a job with its pod, two pods, five services, six endpoint slices
+		if left := c.left(t, "pods"); len(left) != 17 { // a job with its pod, two pods, two that have ended, five services, six endpoint slices
 			t.Errorf("there are %v", left)
 		}
 		if err := own.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		c.empty(t, "team", 20*time.Second)
+		c.empty(t, "pods", time.Minute)
 	})
 
 	t.Run("drained", func(t *testing.T) {
-		used, err := c.own(t, config, nil).Use(t.Context(), 1)
+		t.Parallel()
+		used, err := c.own(t, c.team(t, "drained"), nil).Use(t.Context(), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -318,7 +349,7 @@ func TestOwn(t *testing.T) {
 			t.Error(err)
 		}
 		eviction := object{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": object{"name": pods[0].Name}}
-		if err := c.Server.Ask(t.Context(), http.MethodPost, "/api/v1/namespaces/team/pods/"+pods[0].Name+"/eviction", eviction, nil); err != nil {
+		if err := c.Server.Ask(t.Context(), http.MethodPost, "/api/v1/namespaces/drained/pods/"+pods[0].Name+"/eviction", eviction, nil); err != nil {
 			t.Fatal(err)
 		}
 		_ = pods[0].Containers[0].Ended(t)
@@ -326,7 +357,8 @@ func TestOwn(t *testing.T) {
 	})
 
 	t.Run("what cannot be removed", func(t *testing.T) {
-		own := c.own(t, config, nil)
+		t.Parallel()
+		own := c.own(t, c.team(t, "left"), nil)
 		for range 2 { // the second has the same names
 			used, err := own.Use(t.Context(), 1)
 			if err != nil {
@@ -345,10 +377,14 @@ func TestOwn(t *testing.T) {
 		if err := own.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		c.empty(t, "team", 20*time.Second)
+		c.empty(t, "left", time.Minute)
 	})
 
 	t.Run("two beside", func(t *testing.T) {
+		t.Parallel()
+		config := c.team(t, "two")
+		const credential = `{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "%s"}}`
+		printed := c.writeConfig(t, "two", byProgram("echo '"+fmt.Sprintf(credential, tokenOf(t, config))+"'"))
 		var all []*kube.Own
 		for run, config := range map[string]string{"first0123456": config, "second012345": printed} {
 			own := c.own(t, config, func(o *kube.OwnOptions) { o.Run = run })
@@ -368,20 +404,14 @@ func TestOwn(t *testing.T) {
 		if err := all[0].Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if left := c.left(t, "team"); len(left) != 4 { // of the second: a job with its pod, a pod, a service
+		if left := c.left(t, "two"); len(left) != 4 { // of the second: a job with its pod, a pod, a service
 			t.Errorf("there are %v", left)
 		}
 		if err := all[1].Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		c.empty(t, "team", 20*time.Second)
+		c.empty(t, "two", time.Minute)
 	})
-
-	t.Run("refusals", func(t *testing.T) { c.refusals(t, config) })
-
-	// What was left when the connection was cut, and what victims left, is gone, too.
-	c.empty(t, "cut", 90*time.Second)
-	c.empty(t, "killed", 2*time.Minute)
 }
 
 // wire is a connection that can be cut.
@@ -426,19 +456,16 @@ func (w *wire) mend() int {
 	return len(w.conns)
 }
 
+// without returns the kubeconfig of a user of the namespace team who lacks the rights to a resource.
+func (c theirs) without(t *testing.T, resource string) string {
+	t.Helper()
+	name := "no-" + strings.ReplaceAll(resource, "/", "-")
+	return c.user(t, "team", name, slices.DeleteFunc(rights(t), func(r any) bool { return r.(object)["resources"].([]string)[0] == resource }))
+}
+
 // refusals tries the reasons for which a cluster can refuse to be used.
 func (c theirs) refusals(t *testing.T, config string) {
 	namespace := "/api/v1/namespaces/team"
-	node := "/api/v1/nodes/h1"
-	cordoned := func(t *testing.T, is bool) {
-		if err := c.Server.Ask(t.Context(), http.MethodPatch, node, object{"spec": object{"unschedulable": is}}, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	without := func(t *testing.T, resource string) string {
-		name := "no-" + strings.ReplaceAll(resource, "/", "-")
-		return c.user(t, "team", name, slices.DeleteFunc(rights(t), func(r any) bool { return r.(object)["resources"].([]string)[0] == resource }))
-	}
 	for _, k := range []struct {
 		name   string
 		before func(t *testing.T) (undo func(*testing.T))
@@ -466,26 +493,13 @@ func (c theirs) refusals(t *testing.T, config string) {
 			o.Config = c.Server.Config(kube.Admin)
 			o.Namespace = "nowhere"
 		}, want: "there is no namespace nowhere on the cluster of the context lab; make it"},
-		{name: "no right to attach", change: func(t *testing.T, o *kube.OwnOptions) { o.Config = without(t, "pods/attach") },
+		{name: "no right to attach", change: func(t *testing.T, o *kube.OwnOptions) { o.Config = c.without(t, "pods/attach") },
 			want: "measuring in the namespace team: not supported here (needs the right to get pods/attach)"},
-		{name: "one node, which the scheduler finds", before: func(t *testing.T) func(*testing.T) {
-			cordoned(t, true)
-			return func(t *testing.T) { cordoned(t, false) }
-		}, change: func(t *testing.T, o *kube.OwnOptions) { o.Nodes = nil }, want: "needs 2 nodes that take pods; it has h2, and for a second one, no node takes it: 0/2 nodes are available: "},
-		{name: "no right to jobs", change: func(t *testing.T, o *kube.OwnOptions) { o.Config = without(t, "jobs") }, want: "needs the right to create jobs, get jobs, delete jobs)"},
+		{name: "no right to jobs", change: func(t *testing.T, o *kube.OwnOptions) { o.Config = c.without(t, "jobs") }, want: "needs the right to create jobs, get jobs, delete jobs)"},
 		{name: "no such node", change: func(t *testing.T, o *kube.OwnOptions) {
 			o.Config, o.Nodes = c.Server.Config(kube.Admin), []string{"h1", "h7"}
 		}, want: "--nodes: the cluster of the context lab has no node h7; it has h1, h2"},
 		{name: "too few nodes", change: func(t *testing.T, o *kube.OwnOptions) {}, want: "kubernetes on 2 hosts: not supported here (needs 2 nodes)"},
-		{name: "cordoned", before: func(t *testing.T) func(*testing.T) {
-			cordoned(t, true)
-			return func(t *testing.T) { cordoned(t, false) }
-		}, change: func(t *testing.T, o *kube.OwnOptions) { o.Config, o.Nodes = c.Server.Config(kube.Admin), nil },
-			want: "needs 2 nodes that take pods; it has h2, and h1 is cordoned)"},
-		{name: "an image that cannot be had", change: func(t *testing.T, o *kube.OwnOptions) { o.Image = "registry.invalid/none:1" },
-			want: "the image registry.invalid/none:1 cannot be had: "},
-		{name: "an image without a shell", change: func(t *testing.T, o *kube.OwnOptions) { o.Image = "nettoll.invalid/pause:1" },
-			want: "the image nettoll.invalid/pause:1 has no shell (sh); name one that has, with --image"},
 		{name: "a quota", before: func(t *testing.T) func(*testing.T) {
 			c.makes(t, namespace+"/resourcequotas", object{"metadata": object{"name": "tight"}, "spec": object{"hard": object{"pods": "0"}}})
 			return func(t *testing.T) { c.remove(t, namespace+"/resourcequotas/tight") }
@@ -527,7 +541,63 @@ func (c theirs) refusals(t *testing.T, config string) {
 			refused(t, err, k.want)
 		})
 	}
+	t.Run("h1 is cordoned", func(t *testing.T) {
+		cordoned := func(is bool) {
+			if err := c.Server.Ask(t.Context(), http.MethodPatch, "/api/v1/nodes/h1", object{"spec": object{"unschedulable": is}}, nil); err != nil {
+				t.Error(err)
+			}
+		}
+		cordoned(true)
+		defer cordoned(false)
+		t.Run("at once", func(t *testing.T) {
+			c.oneNode(t, config)
+		})
+	})
+}
+
+// oneNode uses the cluster at the same time in several ways while h1 is cordoned.
+func (c theirs) oneNode(t *testing.T, config string) {
+	for name, k := range map[string]struct {
+		change func(*kube.OwnOptions)
+		want   string
+	}{
+		"seen":                   {func(o *kube.OwnOptions) { o.Config = c.Server.Config(kube.Admin) }, "h1 is cordoned)"},
+		"found by the scheduler": {func(*kube.OwnOptions) {}, "for a second one, no node takes it: 0/2 nodes are available: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := c.own(t, config, func(o *kube.OwnOptions) {
+				o.Nodes = nil
+				k.change(o)
+			}).Use(t.Context(), 2)
+			refused(t, err, "needs 2 nodes that take pods; it has h2, and "+k.want)
+		})
+	}
+	t.Run("full", func(t *testing.T) { // the reason is the scheduler's: the user may not list nodes
+		t.Parallel()
+		used, err := c.own(t, config, nil).Use(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[0]})
+		refused(t, err, "no node takes it: 0/2 nodes are available: ")
+	})
+}
+
+// lacks tries at the same time what shows only once pods are made.
+func (c theirs) lacks(t *testing.T, config string) {
+	for image, want := range map[string]string{
+		"registry.invalid/none:1": "the image registry.invalid/none:1 cannot be had: ",
+		"nettoll.invalid/pause:1": "the image nettoll.invalid/pause:1 has no shell (sh); name one that has, with --image",
+	} {
+		t.Run("image "+image, func(t *testing.T) {
+			t.Parallel()
+			_, err := c.own(t, config, func(o *kube.OwnOptions) { o.Image = image }).Use(t.Context(), 1)
+			refused(t, err, want)
+		})
+	}
 	t.Run("pod security", func(t *testing.T) {
+		t.Parallel()
 		used, err := c.own(t, config, nil).Use(t.Context(), 1)
 		if err != nil {
 			t.Fatal(err)
@@ -548,7 +618,8 @@ func (c theirs) refusals(t *testing.T, config string) {
 		"endpointslices": func(used *kube.Cluster, pod *kube.Pod) error { return used.AddFurther(t.Context(), 1, 1, pod, 20001) },
 	} {
 		t.Run("no right to "+resource, func(t *testing.T) {
-			used, err := c.own(t, without(t, resource), nil).Use(t.Context(), 1)
+			t.Parallel()
+			used, err := c.own(t, c.without(t, resource), nil).Use(t.Context(), 1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -559,16 +630,6 @@ func (c theirs) refusals(t *testing.T, config string) {
 			refused(t, make(used, pods[0]), "measuring in the namespace team: not supported here (needs the right to create "+resource+")")
 		})
 	}
-	t.Run("full", func(t *testing.T) { // the reason is the scheduler's: the user may not list nodes
-		cordoned(t, true)
-		defer cordoned(t, false)
-		used, err := c.own(t, config, nil).Use(t.Context(), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[0]})
-		refused(t, err, "no node takes it: 0/2 nodes are available: ")
-	})
 }
 
 func (c theirs) remove(t *testing.T, path string) {

@@ -200,7 +200,8 @@ func (c *Cluster) until(ctx context.Context, ask func(context.Context) (missing,
 
 // within is until, with another bound.
 func (c *Cluster) within(ctx context.Context, bound time.Duration, ask func(context.Context) (missing, err error)) error {
-	err := await.Until(ctx, emulated.Patience(bound), c.pause, ask)
+	bound = emulated.Patience(bound)
+	err := await.Until(ctx, bound, c.pause, ask)
 	if late(err) {
 		return fmt.Errorf("%w, for %v", err, bound)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"nettoll/internal/emulated"
 	"nettoll/internal/nsexec"
 )
 
@@ -167,8 +168,13 @@ func (i input) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
+// sendTime bounds one message. Where nothing gets through for as long, the process is out of reach.
+var sendTime = 30 * time.Second
+
 func (i input) send(message []byte) error {
-	return i.s.ws.Write(context.Background(), websocket.MessageBinary, message)
+	ctx, cancel := context.WithTimeout(context.Background(), emulated.Patience(sendTime))
+	defer cancel()
+	return i.s.ws.Write(ctx, websocket.MessageBinary, message)
 }
 
 // Close implements io.Closer. Where a single stream cannot be closed, all are, which ends the input, too.

@@ -283,7 +283,8 @@ type session struct {
 }
 
 func (s *session) close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.r.within(closeTime, s.topo))
+	limit := s.r.within(closeTime, s.topo)
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), limit, fmt.Errorf("it took more than %v", limit))
 	defer cancel()
 	return errors.Join(s.agents.close(), s.network.Close(ctx))
 }

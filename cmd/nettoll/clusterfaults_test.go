@@ -97,8 +97,7 @@ func inMidTrial(t *testing.T, p *started, path string, after, pid int, device st
 // failed, for a reason that begins with the text given, and was told in one line.
 func outlived(t *testing.T, p *started, path string, want int, failed map[int]string) {
 	t.Helper()
-	<-p.done // its time is bounded by those of its networks
-	p.ends(t, exitOK)
+	p.measures(t)
 	file := read(t, path)
 	if len(file.Trials) != want {
 		t.Errorf("%d trials, want %d", len(file.Trials), want)
@@ -204,8 +203,7 @@ func TestBesideFaultyCluster(t *testing.T) {
 				"--workloads", "tcp_rr", "--placement", "free", "-t", "100ms", "--warmup", "50ms", "--min-rounds", "2", "--max-rounds", "2", "--time-budget", "10m")...))
 		}
 		for _, p := range both {
-			<-p.done
-			p.ends(t, exitOK)
+			p.measures(t)
 		}
 		a.bare(t, "open")
 	})
@@ -296,7 +294,7 @@ func TestKubernetesFault(t *testing.T) {
 	requireCluster(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.ndjson")
-	old, was := engineGroups(t), before(t)
+	was := before(t)
 	p := start(t, dir, append([]string{"run", "--private-cluster", "-o", "x.ndjson"}, faulty(3, "kubernetes:pod")...)...)
 	kubelet := 0
 	late(t, p, "the cluster runs", func() bool {
@@ -309,6 +307,7 @@ func TestKubernetesFault(t *testing.T) {
 	})
 	inMidTrial(t, p, path, 2, kubelet, "cni0")
 	made := namespacesOf(t)
+	held := heldGroups(t)
 	servers := commands(t, "kube-apiserver")
 	for pid := range servers {
 		if !slices.Contains(descendants(p.Process.Pid), pid) {
@@ -321,7 +320,7 @@ func TestKubernetesFault(t *testing.T) {
 	}
 	outlived(t, p, path, 6, map[int]string{2: "kube-apiserver on h1 ended (signal: killed)"})
 	was.check(t, made)
-	until(t, "its control groups are gone", func() bool { return len(engineGroups(t, old...)) == 0 })
+	groupsGone(t, held)
 }
 
 // descendants returns a process's children, and theirs.

@@ -171,7 +171,7 @@ func (f *clusterFlags) leaveCluster(ctx context.Context) error {
 	if f.kept == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), leaveTime, fmt.Errorf("it took more than %v", leaveTime))
 	defer cancel()
 	return f.kept.Close(ctx)
 }

@@ -304,10 +304,9 @@ func TestInCluster(t *testing.T) {
 		a.balance(t, "open")
 		p := start(t, dir, args(open, 1, append([]string{"kubernetes:pod", "kubernetes:service", "kubernetes:nodeport", "--hosts", "2", "-4", "-6", "--services", "3",
 			"--congestion", "reno"}, policies...)...)...) // which pods may choose, and which can take turns
-		<-p.done // networks that time services and policies are built one after the other
-		p.ends(t, exitOK)
+		p.measures(t)
 		inPod, timed := t.TempDir(), map[string]bool{}
-		start(t, inPod, args(open, 1, "kubernetes:container", "kubernetes:hostport", "kubernetes:loadbalancer", "--hosts", "1")...).ends(t, exitOK)
+		start(t, inPod, args(open, 1, "kubernetes:container", "kubernetes:hostport", "kubernetes:loadbalancer", "--hosts", "1")...).measures(t)
 		for _, trial := range append(good(t, filepath.Join(dir, "x.ndjson")).Trials, good(t, filepath.Join(inPod, "x.ndjson")).Trials...) {
 			if trial.Cell.Hosts == 2 && (len(trial.Slices) == 0 || trial.Clocks == nil || trial.Clocks.Over != record.OverNetwork) {
 				t.Errorf("%s: %d slices, clocks %+v, %v", trial.Cell.Key(), len(trial.Slices), trial.Clocks, trial.Warnings)
@@ -369,7 +368,7 @@ func TestInCluster(t *testing.T) {
 		if _, err := exec.LookPath("netperf"); err == nil { // the image has none: it is sent
 			tools += ",netperf"
 		}
-		start(t, dir, args(restricted, 1, "kubernetes:pod", "kubernetes:hostport", "--hosts", "1", "--tools", tools)...).ends(t, exitOK)
+		start(t, dir, args(restricted, 1, "kubernetes:pod", "kubernetes:hostport", "--hosts", "1", "--tools", tools)...).measures(t)
 		const want = "needs a higher level of pod security there than \"restricted:latest\""
 		leftOut(t, filepath.Join(dir, "x.ndjson"), map[string]string{"kubernetes:native": want, "kubernetes:hostport": want})
 	})
@@ -379,7 +378,7 @@ func TestInCluster(t *testing.T) {
 		iptables(t, "-I", rule...)
 		defer iptables(t, "-D", rule...)
 		dir := t.TempDir()
-		start(t, dir, args(open, 1, "kubernetes:hostport", "kubernetes:loadbalancer", "--hosts", "1")...).ends(t, exitOK)
+		start(t, dir, args(open, 1, "kubernetes:hostport", "kubernetes:loadbalancer", "--hosts", "1")...).measures(t)
 		leftOut(t, filepath.Join(dir, "x.ndjson"), map[string]string{
 			"kubernetes:hostport":     "needs CNI plugins that translate it, such as portmap: ",
 			"kubernetes:loadbalancer": "needs one that gives an address at once, as MetalLB does: it has no address, for 20s",

@@ -145,8 +145,7 @@ func TestBesideForeignCluster(t *testing.T) {
 	t.Run("the suite", func(t *testing.T) {
 		dir := t.TempDir()
 		p := start(t, dir, as("viewer", "open", append(quick, "--suite", "kubernetes", "--node-daemons", "--expect", "vxlan")...)...)
-		<-p.done // its time is bounded by those of its networks
-		p.ends(t, exitOK)
+		p.measures(t)
 		if want := "the context viewer@theirs (https://192.168.77.1:6443, "; !strings.Contains(p.err.String(), want) || !strings.Contains(p.err.String(), "namespace open, nodes alpha, beta\n") {
 			t.Errorf("it does not say that it measures on %s…, namespace open, nodes alpha, beta:\n%s", want, p.err.String())
 		}
@@ -213,8 +212,7 @@ func TestBesideForeignCluster(t *testing.T) {
 	t.Run("policies that nothing enforces", func(t *testing.T) {
 		dir := t.TempDir()
 		p := start(t, dir, as("viewer", "open", append(quick, "kubernetes:pod", "--hosts", "1", "--workloads", "tcp_rr", "--policies", "2")...)...)
-		<-p.done
-		p.ends(t, exitOK)
+		p.measures(t)
 		leftOut(t, filepath.Join(dir, "x.ndjson"), map[string]string{"kubernetes:pod": "servers whose policies admit nobody still answer over IPv4"})
 		a.bare(t, "open")
 	})
@@ -223,8 +221,7 @@ func TestBesideForeignCluster(t *testing.T) {
 	t.Run("poor rights", func(t *testing.T) {
 		dir := t.TempDir()
 		p := start(t, dir, as("tester", "team", append(quick, "kubernetes:pod", "kubernetes:service", "kubernetes:nodeport", "--hosts", "2", "--workloads", "tcp_rr")...)...)
-		<-p.done
-		p.ends(t, exitOK)
+		p.measures(t)
 		for _, want := range []string{
 			"namespace team, nodes ", "which its scheduler has chosen: without the right to list nodes",
 			"note: left out: kubernetes:service, kubernetes:nodeport: measuring in the namespace team: not supported here (needs the right to create services, get services, delete services); fix: ",

@@ -3,7 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,8 +32,8 @@ func requireCluster(t *testing.T) {
 
 func TestLabKubernetes(t *testing.T) {
 	requireCluster(t)
-	old := engineGroups(t)
-	const script = `test -r "$KUBECONFIG" && echo image $NETTOLL_IMAGE
+	const script = `readlink /proc/[0-9]*/fd/* | grep ^/sys/fs/cgroup/
+		test -r "$KUBECONFIG" && echo image $NETTOLL_IMAGE
 		ip -o link show type vxlan
 		ip -4 -o addr show dev eth0
 		ip netns exec h2 ip -4 -o addr show dev eth0
@@ -44,9 +48,11 @@ func TestLabKubernetes(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}
 	}
-	if left := engineGroups(t, old...); len(left) > 0 {
-		t.Errorf("left: %v", left)
+	held := regexp.MustCompile(`(?m)^/sys/fs/cgroup/.*nettoll-\w+$`).FindAllString(string(out), -1)
+	if held == nil {
+		t.Errorf("nobody holds the control group of the cluster:\n%s", out)
 	}
+	groupsGone(t, held)
 }
 
 // TestLabKubernetesCrash kills nettoll while a cluster starts, once it is up, and while it ends: nothing is left.
@@ -56,11 +62,11 @@ func TestLabKubernetesCrash(t *testing.T) {
 	for i := range n {
 		after := time.Duration(r.Int64N(int64(12 * time.Second)))
 		t.Run(fmt.Sprintf("%d after %s", i, after.Round(time.Millisecond)), func(t *testing.T) {
-			old, was := engineGroups(t), before(t)
+			was := before(t)
 			p := start(t, t.TempDir(), "lab", "kubernetes", "--nodes", "2", "--", "sleep", "1")
 			time.Sleep(after)
 			made := namespacesOf(t)
-			pid := p.Process.Pid
+			held, pid := heldGroups(t), p.Process.Pid
 			if first := inside(t, p); i%2 == 1 && first != 0 {
 				pid = first
 			}
@@ -68,8 +74,32 @@ func TestLabKubernetesCrash(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.status(t)
-			until(t, "its control groups are gone", func() bool { return len(engineGroups(t, old...)) == 0 })
+			groupsGone(t, held)
 			was.check(t, made)
 		})
 	}
+}
+
+// heldGroups returns the control groups of clusters that processes of nettoll hold.
+func heldGroups(t *testing.T) (paths []string) {
+	t.Helper()
+	for pid := range ours(t) {
+		links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+		for _, link := range links {
+			if path, _ := os.Readlink(link); strings.HasPrefix(path, "/sys/fs/cgroup/") {
+				paths = append(paths, path)
+			}
+		}
+	}
+	return paths
+}
+
+// groupsGone waits until control groups are gone, in all hierarchies.
+func groupsGone(t *testing.T, held []string) {
+	t.Helper()
+	until(t, "its control groups are gone", func() bool {
+		return !slices.ContainsFunc(engineGroups(t), func(name string) bool {
+			return slices.ContainsFunc(held, func(path string) bool { return filepath.Base(path) == name })
+		})
+	})
 }

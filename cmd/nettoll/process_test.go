@@ -82,6 +82,13 @@ func (p *started) ends(t *testing.T, want int) {
 	}
 }
 
+// measures waits for the end of a run on a cluster, whose time is bounded by those of its networks, and checks that it succeeded.
+func (p *started) measures(t *testing.T) {
+	t.Helper()
+	<-p.done
+	p.ends(t, exitOK)
+}
+
 func (p *started) ended() bool {
 	select {
 	case <-p.done:

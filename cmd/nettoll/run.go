@@ -25,6 +25,7 @@ import (
 	"nettoll/kube"
 	"nettoll/network"
 	"nettoll/plan"
+	"nettoll/platform"
 	"nettoll/platform/kubernetes"
 	"nettoll/platform/lab"
 	"nettoll/record"
@@ -133,18 +134,32 @@ func congestion(borrowed bool) (string, error) {
 	return c.Unpaced(!borrowed), nil
 }
 
-// agree replaces the congestion control of a run between machines that are reached by ssh: their kernels decide what can be
-// used there. In a run that measures something else as well, this machine's choice stays if they can use it.
+// agree replaces the congestion control of a run between machines that are reached by ssh, or between pods on the user's cluster:
+// their kernels decide what can be used there. In a run that measures something else as well, this machine's choice stays if
+// they can use it. A dry run makes no pods, and keeps it.
 func (f *runFlags) agree(ctx context.Context, cells []record.Cell, set *record.Settings) (err error) {
-	of := ofMachines(cells)
-	if len(of) == 0 {
+	var asked []network.Agent
+	machines, pods := ofMachines(cells), ofClusters(cells)
+	if len(machines) > 0 {
+		asked = f.machines().Agents()
+	}
+	if f.cluster || f.dryRun || !slices.ContainsFunc(pods, func(c record.Cell) bool { return c.Options.Congestion == "" }) {
+		pods = nil
+	} else {
+		agents, end, err := f.own().Kernels(ctx, slices.Max(record.Distinct(pods, func(c record.Cell) int { return c.Hosts })))
+		defer end()
+		if err != nil && !errors.Is(err, platform.ErrUnsupported) { // look finds what the cluster refuses
+			return err
+		}
+		asked = append(asked, agents...)
+	}
+	if len(asked) == 0 {
 		return nil
 	}
-	var others []network.Agent
-	if len(of) < len(cells) {
-		others = append(others, settled(set.Congestion))
+	if len(machines)+len(pods) < len(cells) {
+		asked = append(asked, settled(set.Congestion))
 	}
-	set.Congestion, err = f.machines().Congestion(ctx, others...)
+	set.Congestion, err = sampler.AskCongestion(ctx, asked...)
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,14 +34,18 @@ func TestConformance(t *testing.T) {
 	platformtest.Require(t, "kubelet", kube.Available(nil))
 	p := clusters(t)
 	networktest.ConformOn(t, p, "kubernetes:", kubernetes.All()...)
-	t.Run("further services", func(t *testing.T) { furtherServices(t, p) })
-	t.Run("policies that nothing enforces", func(t *testing.T) { ignoredPolicies(t, p) })
-	for _, hosts := range []int{1, 2} {
+	turns := func(hosts int) {
 		t.Run(fmt.Sprintf("hosts=%d/in turns", hosts), func(t *testing.T) {
 			turn.Alternate(t, hosts, "kube", "platform/kubernetes", "network/networktest", "internal/plumb", "runner")
 			inTurns(t, p, hosts)
 		})
 	}
+	var beside sync.WaitGroup
+	beside.Go(func() { turns(1) }) // on a cluster of its own
+	t.Run("further services", func(t *testing.T) { furtherServices(t, p) })
+	t.Run("policies that nothing enforces", func(t *testing.T) { ignoredPolicies(t, p) })
+	turns(2)
+	beside.Wait()
 }
 
 // inTurns measures all networks on one cluster at once, some of them with a twin, which would use the same ports of the

@@ -97,7 +97,8 @@ func (n *build) until(ctx context.Context, client *plumb.Node, i int, at netip.A
 
 // meet has clients greet servers. It returns nil if all got an answer in time.
 func (n *build) meet(ctx context.Context, meet func(context.Context, []sampler.Pair, time.Duration) (*sampler.Unmet, error), within time.Duration, pairs ...sampler.Pair) (*unanswered, error) {
-	unmet, err := meet(ctx, pairs, emulated.Patience(within))
+	within = emulated.Patience(within)
+	unmet, err := meet(ctx, pairs, within)
 	if unmet == nil || err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"nettoll/internal/bootstrap"
 	"nettoll/internal/netns"
 	"nettoll/internal/testutil/shellimage"
 	"nettoll/kube"
@@ -39,6 +38,7 @@ func TestNodeAgents(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	agents := shellimage.Agents(t)
 	uplinks := [2]string{c.Nodes[0].Uplink().Device, c.Nodes[1].Uplink().Device}
 	for expect, wrong := range map[string]string{
 		"plain": "",
@@ -54,7 +54,7 @@ func TestNodeAgents(t *testing.T) {
 					return conn, err
 				}},
 				Nodes: []string{"h1", "h2"}, Image: kube.AgentImage, Run: expect + "0123456789",
-				Agents:     &bootstrap.Agents{File: func(string) (string, error) { return "/proc/self/exe", nil }},
+				Agents:     agents,
 				NodeAgents: true, NodeDaemons: wrong == "", Expect: expect,
 			})
 			t.Cleanup(func() {

@@ -77,7 +77,8 @@ func (n *build) admit(ctx context.Context, servers []*kube.Pod, families []netwo
 
 // silence waits until greetings are not answered any more. The error is a Late if they still are when the time bound is over.
 func (n *build) silence(ctx context.Context, families []network.Family, bound time.Duration) error {
-	return await.Until(ctx, emulated.Patience(bound), 0, func(ctx context.Context) (missing, err error) {
+	bound = emulated.Patience(bound)
+	return await.Until(ctx, bound, 0, func(ctx context.Context) (missing, err error) {
 		unanswered, err := n.greetOver(ctx, families, silent)
 		for _, f := range families {
 			if un := unanswered[f]; un == nil || un.half {

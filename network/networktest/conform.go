@@ -9,10 +9,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"nettoll/internal/testutil/turn"
+	"nettoll/kube"
 	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/platform/lab"
@@ -53,6 +55,7 @@ func ConformOn(t *testing.T, p platform.Platform, prefix string, techs ...networ
 // The platform must build them as with these flags.
 func ConformWith(t *testing.T, p platform.Platform, prefix, flags string, techs ...network.Driver) {
 	s := suite{alone: len(techs) == 1}
+	_, s.clusters = p.(kube.Provider)
 	for _, tech := range techs {
 		on := newSubject(p, prefix, tech)
 		on.flags = flags
@@ -62,9 +65,19 @@ func ConformWith(t *testing.T, p platform.Platform, prefix, flags string, techs 
 }
 
 func (s *suite) run(t *testing.T) {
-	for _, hosts := range []int{1, 2, 3} {
-		s.each(t, fmt.Sprintf("hosts=%d", hosts), hosts, func(t *testing.T, on *subject) { on.conform(t, hosts) })
+	lanes := [][]int{{1, 2, 3}}
+	if s.clusters { // each number of hosts has clusters of its own, and most of the time is spent waiting for them
+		lanes = [][]int{{1}, {2, 3}}
 	}
+	var running sync.WaitGroup
+	for _, lane := range lanes {
+		running.Go(func() {
+			for _, hosts := range lane {
+				s.each(t, fmt.Sprintf("hosts=%d", hosts), hosts, func(t *testing.T, on *subject) { on.conform(t, hosts) })
+			}
+		})
+	}
+	running.Wait()
 	for _, on := range s.subjects {
 		if len(on.sections) > 0 { // otherwise only a part of the suite was run
 			t.Run("page of "+on.Name, func(t *testing.T) { page(t, on) })
@@ -76,6 +89,7 @@ func (s *suite) run(t *testing.T) {
 type suite struct {
 	subjects []*subject
 	alone    bool // there is only one network, which the test is named after already
+	clusters bool // hosts are nodes of clusters
 	guests   int  // number of networks so far that are not the platform's own
 }
 
@@ -167,6 +181,7 @@ type subject struct {
 	engines  bool           // hosts run engines: they are kept, and networks take seconds to build
 	engine   string         // text that introduces the page, if any
 	version  string         // of the engine
+	mu       sync.Mutex     // of what follows: numbers of hosts may be tested at the same time
 	sections map[int]string // of the page, by the number of hosts
 	ends     map[int]string // the part of each section on endpoints and path
 }

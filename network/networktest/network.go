@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -203,10 +204,16 @@ func (s *subject) keep(t *testing.T, n int) (platform.Platform, platform.Hosts) 
 	return s.platform, hosts
 }
 
+// touched has the clusters on whose nodes a pod has run.
+var touched sync.Map
+
 // touch runs a pod on each node of a cluster: the bridge that is made for it stays, so it must exist before the state of the
 // hosts is read for the first time.
 func touch(t *testing.T, k *kube.Cluster) {
 	t.Helper()
+	if _, done := touched.LoadOrStore(k, true); done {
+		return
+	}
 	var pods []kube.PodSpec
 	for _, n := range k.Nodes {
 		pods = append(pods, kube.PodSpec{Node: n})

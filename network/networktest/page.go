@@ -98,7 +98,7 @@ func describe(t *testing.T, s *subject, n *network.Network, hosts int) {
 	engines := enginesOf(n)
 	begin := d.Len()
 	d.ends(t, s, n)
-	s.ends[hosts] = d.String()[begin:]
+	ends := d.String()[begin:]
 	if len(engines) > 0 {
 		if s.engine == "" {
 			s.version, s.engine = introduction(t, engines[0])
@@ -108,7 +108,9 @@ func describe(t *testing.T, s *subject, n *network.Network, hosts int) {
 	}
 	d.places(t, n)
 	d.firewall(t, n, engines)
-	s.sections[hosts] = b.String()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ends[hosts], s.sections[hosts] = ends, b.String()
 }
 
 // description is a section under construction.

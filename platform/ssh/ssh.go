@@ -17,7 +17,6 @@ import (
 	"nettoll/internal/remote"
 	"nettoll/network"
 	"nettoll/platform"
-	"nettoll/sampler"
 )
 
 // Options are the machines and how they are used.
@@ -164,16 +163,14 @@ func (s *SSH) Send(ctx context.Context, path string, alone bool) error {
 	return sending.Wait()
 }
 
-// Congestion returns the congestion control that connections between the machines, and those of other agents, are to use:
-// see sampler.AskCongestion.
-func (s *SSH) Congestion(ctx context.Context, others ...network.Agent) (string, error) {
+// Agents returns the agents of the machines.
+func (s *SSH) Agents() (all []network.Agent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := slices.Clone(others)
 	for _, m := range s.machines {
 		all = append(all, m)
 	}
-	return sampler.AskCongestion(ctx, all...)
+	return all
 }
 
 // Swept is what runs have left on a machine.

@@ -1,0 +1,79 @@
+package kube_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"nettoll/internal/testutil/machine"
+	"nettoll/kube"
+)
+
+// TestAskNamesTheBound asks a server that does not answer in time: not at all, or only the beginning of an answer.
+func TestAskNamesTheBound(t *testing.T) {
+	machine.Loopback(t)
+	over := make(chan struct{})
+	for path, http2 := range map[string]bool{"/silent": false, "/begun": false, "/silent2": true, "/begun2": true} {
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if strings.HasPrefix(path, "/begun") {
+				_, _ = w.Write([]byte("{"))
+				w.(http.Flusher).Flush()
+			}
+			<-over
+		}))
+		server.EnableHTTP2 = http2
+		server.StartTLS()
+		defer server.Close() // once over is closed
+		bound := errors.New("no network within a moment")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 200*time.Millisecond, bound)
+		defer cancel()
+		err := kube.APIBy(server.Client(), server.URL).Ask(ctx, http.MethodGet, path, nil, nil)
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.HasSuffix(err.Error(), bound.Error()) {
+			t.Errorf("%s: %v, want a deadline, %v", path, err, bound)
+		}
+	}
+	close(over)
+}
+
+// TestWritesEnd writes to a process to which nothing gets through any more, as when the way to the API server is cut. Its input
+// can be closed meanwhile.
+func TestWritesEnd(t *testing.T) {
+	machine.Loopback(t)
+	over := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"v5.channel.k8s.io"}}); err == nil {
+			<-over // and reads nothing
+			_ = ws.CloseNow()
+		}
+	}))
+	defer server.Close()
+	defer close(over)
+	p := kube.APIBy(server.Client(), server.URL).Attach(t, time.Second)
+	done := make(chan error, 2)
+	go func() {
+		for {
+			if _, err := p.Stdin().Write(make([]byte, 1<<20)); err != nil {
+				done <- err
+				return
+			}
+		}
+	}()
+	time.AfterFunc(500*time.Millisecond, func() { done <- p.Stdin().Close() })
+	for range 2 {
+		select {
+		case err := <-done:
+			if err == nil {
+				t.Error("it got through")
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatal("it goes on")
+		}
+	}
+	_ = p.Kill()
+}
