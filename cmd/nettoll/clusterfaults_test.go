@@ -130,8 +130,9 @@ func outlived(t *testing.T, p *started, path string, want int, failed map[int]st
 // TestForeignClusterFaults has the cluster of testdata/cluster/cluster.sh fail while runs measure on it.
 func TestForeignClusterFaults(t *testing.T) { besideForeignCluster(t, "TestBesideFaultyCluster") }
 
-// cutReason begins the reasons of trials whose pods have all lost their connections.
-const cutReason = "the connections to nettoll's pods on the cluster of the context viewer@theirs were cut, by its API server or on the way to it"
+// cutReason begins the reasons of trials whose pods have all lost their connections. If the end of one is noticed before that of the
+// job's pod, it is about that one.
+const cutReason = "the connection"
 
 // TestBesideFaultyCluster runs beside the cluster.
 func TestBesideFaultyCluster(t *testing.T) {

@@ -172,16 +172,16 @@ inside() {
 		--enable-admission-plugins=NodeRestriction --kubelet-client-certificate=to-kubelet.crt --kubelet-client-key=to-kubelet.key \
 		--kubelet-preferred-address-types=InternalIP --service-account-issuer=https://theirs.invalid \
 		--service-account-key-file=accounts.key --service-account-signing-key-file=accounts.key
-	run kube-controller-manager kube-controller-manager --kubeconfig=controllers.kubeconfig --leader-elect=false --bind-address=127.0.0.1 \
-		--allocate-node-cidrs --cluster-cidr=$pods --service-cluster-ip-range=$services --use-service-account-credentials \
-		--service-account-private-key-file=accounts.key --root-ca-file=ca.crt --cert-dir=controllers
-	run kube-scheduler kube-scheduler --kubeconfig=scheduler.kubeconfig --leader-elect=false --bind-address=127.0.0.1 --cert-dir=scheduler
 	for node in "${!nodes[@]}"; do
 		kubeconfig "$node" "/O=system:nodes/CN=system:node:$node"
 		run "$node" nsenter --net="/run/netns/$node" unshare --mount --propagation private bash "$script" node "$node" "$group/$node"
 	done
 
-	until_so ask /readyz
+	until_so ask /readyz # controllers wait for 10 s, and end
+	run kube-controller-manager kube-controller-manager --kubeconfig=controllers.kubeconfig --leader-elect=false --bind-address=127.0.0.1 \
+		--allocate-node-cidrs --cluster-cidr=$pods --service-cluster-ip-range=$services --use-service-account-credentials \
+		--service-account-private-key-file=accounts.key --root-ca-file=ca.crt --cert-dir=controllers
+	run kube-scheduler kube-scheduler --kubeconfig=scheduler.kubeconfig --leader-elect=false --bind-address=127.0.0.1 --cert-dir=scheduler
 	until_so ask /api/v1/namespaces/default/serviceaccounts/default
 	# The rights that flannel's own manifest gives it.
 	ask /apis/rbac.authorization.k8s.io/v1/clusterroles -H 'Content-Type: application/yaml' --data-binary '
