@@ -519,13 +519,13 @@ func contested(g Group) [][]record.Cell {
 }
 
 func TestOrder(t *testing.T) {
-	for others := range 46 {
-		others, each := others/2, 3+others%2
-		c := Contest{Cells: []record.Cell{cellOf("host", record.TCPStream)}}
+	for i := range 92 {
+		others, each, workload := i/4, 3+i%2, []string{record.TCPStream, record.TCPRR}[i/2%2]
+		c := Contest{Cells: []record.Cell{cellOf("host", workload)}}
 		for i := range others {
-			c.Cells = append(c.Cells, cellOf("bridge"+strings.Repeat("x", i), record.TCPStream))
+			c.Cells = append(c.Cells, cellOf("bridge"+strings.Repeat("x", i), workload))
 		}
-		order, turn := c.Order(each, rand.New(rand.NewPCG(1, uint64(others)))), TurnOf(record.TCPStream)
+		order, turn := c.Order(each, rand.New(rand.NewPCG(1, uint64(others)))), TurnOf(workload)
 		count, begins, baselines := map[int]int{}, []time.Duration{}, []time.Duration{}
 		var now time.Duration
 		for _, i := range order {
@@ -543,7 +543,7 @@ func TestOrder(t *testing.T) {
 				apart = min(apart, (b - begin).Abs())
 			}
 			if apart > mostApart {
-				t.Errorf("%d others: turn %d of %v begins %v from the baseline's", others, at, order, apart)
+				t.Errorf("%s, %d others: turn %d of %v begins %v from the baseline's", workload, others, at, order, apart)
 			}
 		}
 		for i := range c.Cells[1:] {
