@@ -10,6 +10,8 @@ import (
 
 	"github.com/moby/moby/api/types/events"
 	"github.com/moby/moby/client"
+
+	"nettoll/internal/emulated"
 )
 
 // deaths records how containers of a run ended. The engine removes them at once, and could not be asked
@@ -123,7 +125,7 @@ const faultTime = 3 * time.Second
 // without a known cause: the engine hangs or has ended, a container has ended, or a container was
 // disconnected from a network. It is nil if everything is as it was made.
 func (h *Host) Fault(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, faultTime)
+	ctx, cancel := context.WithTimeout(ctx, emulated.Patience(faultTime))
 	defer cancel()
 	if _, err := h.Engine.Client.Ping(ctx, client.PingOptions{}); err != nil {
 		return fmt.Errorf("docker: the engine of %s: %w", h.name, brief(err))

@@ -14,6 +14,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"nettoll/internal/await"
+	"nettoll/internal/emulated"
 )
 
 // How long the removal of an object is tried. A restarted engine first ends the containers that it
@@ -29,7 +30,7 @@ const (
 func (o Object) remove(ctx context.Context, c *client.Client) error {
 	var said error      // the last error that is not a timeout, if there is one
 	var since time.Time // when the engine began to refuse
-	err := await.Until(ctx, absenceTime, pause, func(ctx context.Context) (missing, err error) {
+	err := await.Until(ctx, emulated.Patience(absenceTime), pause, func(ctx context.Context) (missing, err error) {
 		err = o.removeOnce(ctx, c)
 		if err == nil || gone(err) {
 			return nil, nil
@@ -44,7 +45,7 @@ func (o Object) remove(ctx context.Context, c *client.Client) error {
 			since = time.Time{}
 		case since.IsZero():
 			since = time.Now()
-		case time.Since(since) > refusalTime:
+		case time.Since(since) > emulated.Patience(refusalTime):
 			return nil, err
 		}
 		return err, nil

@@ -16,6 +16,7 @@ import (
 
 	"nettoll/agent"
 	"nettoll/internal/await"
+	"nettoll/internal/emulated"
 )
 
 // Ingress is the network of every swarm that carries connections to published ports.
@@ -91,7 +92,7 @@ func (s *Swarm) create(ctx context.Context, h *Host, spec swarm.ServiceSpec) (st
 		}
 	}
 	// A service that is made while the caller gives up would never be removed.
-	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), managerTime)
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), emulated.Patience(managerTime))
 	defer cancel()
 	made, err := m.Engine.Client.ServiceCreate(within, client.ServiceCreateOptions{Spec: spec})
 	if err != nil {
@@ -149,14 +150,14 @@ func (s *Swarm) service(name, image string, spec ServiceSpec) swarm.ServiceSpec 
 	}
 }
 
-// taskTime is how long a task may take until it runs: seconds, except on an emulated machine.
-const taskTime = 2 * time.Minute
+// taskTime is how long a task may take until it runs. It takes seconds.
+const taskTime = 90 * time.Second
 
 // running waits for the service's task, and returns the id of its container.
 func (s *Swarm) running(ctx context.Context, service string) (id string, err error) {
 	filters := make(client.Filters).Add("service", service)
-	state := "no task was made"
-	err = await.Until(ctx, taskTime, pause, func(ctx context.Context) (missing, err error) {
+	state, within := "no task was made", emulated.Patience(taskTime)
+	err = await.Until(ctx, within, pause, func(ctx context.Context) (missing, err error) {
 		res, err := s.Manager.Engine.Client.TaskList(ctx, client.TaskListOptions{Filters: filters})
 		for _, t := range res.Items {
 			state = fmt.Sprintf("its task is %s", t.Status.State)
@@ -182,7 +183,7 @@ func (s *Swarm) running(ctx context.Context, service string) (id string, err err
 	case ctx.Err() != nil:
 		err = fmt.Errorf("%s: %w", state, context.Cause(ctx))
 	case errors.As(err, new(*await.Late)):
-		err = brief(fmt.Errorf("after %v %s", taskTime, state))
+		err = brief(fmt.Errorf("after %v %s", within, state))
 	default:
 		err = brief(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"nettoll/internal/await"
 	"nettoll/internal/daemon"
+	"nettoll/internal/emulated"
 	"nettoll/internal/oneline"
 )
 
@@ -55,7 +56,7 @@ func FindSwarm(ctx context.Context, hosts []*Host) (*Swarm, error) {
 
 // info asks the engine for information about itself, for a limited time.
 func (h *Host) info(ctx context.Context) (client.SystemInfoResult, error) {
-	ctx, cancel := context.WithTimeout(ctx, managerTime)
+	ctx, cancel := context.WithTimeout(ctx, emulated.Patience(managerTime))
 	defer cancel()
 	return h.Engine.Client.Info(ctx, client.InfoOptions{})
 }
@@ -79,7 +80,7 @@ const managerTime = 10 * time.Second
 
 // ready returns an error if the manager reports a node as not ready, or does not know it.
 func (s *Swarm) ready(ctx context.Context, hosts []*Host, names map[*Host]string) error {
-	ctx, cancel := context.WithTimeout(ctx, managerTime)
+	ctx, cancel := context.WithTimeout(ctx, emulated.Patience(managerTime))
 	defer cancel()
 	known, err := s.Manager.Engine.Client.NodeList(ctx, client.NodeListOptions{})
 	if err != nil {

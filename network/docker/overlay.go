@@ -10,6 +10,7 @@ import (
 
 	"nettoll/agent"
 	"nettoll/docker/engine"
+	"nettoll/internal/emulated"
 	"nettoll/internal/plumb"
 	"nettoll/network"
 	"nettoll/platform"
@@ -126,6 +127,7 @@ func (n *build) meet(ctx context.Context) (lost *unheard, err error) {
 	if n.balances {
 		within = balanceTime
 	}
+	within = emulated.Patience(within)
 	agents := map[*plumb.Host]*agent.Client{} // for clients that are hosts
 	defer func() {
 		for _, a := range agents {

@@ -198,7 +198,7 @@ func leavesNothing(t *testing.T, p *platforms.Docker, name string, hosts int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(labelled(t, kept)) == 0 {
+	if !givenUp(t, kept) && len(labelled(t, kept)) == 0 {
 		t.Error("nothing carries the label while the network is there")
 	}
 	for range 2 { // closing twice must do no harm
@@ -206,9 +206,26 @@ func leavesNothing(t *testing.T, p *platforms.Docker, name string, hosts int) {
 			t.Error(err)
 		}
 	}
+	if givenUp(t, kept) {
+		return
+	}
 	if left := labelled(t, kept); len(left) > 0 {
 		t.Errorf("left: %s", strings.Join(left, ", "))
 	}
+}
+
+// givenUp reports whether a private swarm was given up, with its engines, since an emulated machine was too slow for the
+// bounds of what is asked of it.
+func givenUp(t *testing.T, hosts platform.Hosts) bool {
+	t.Helper()
+	if !networktest.Slow(t) {
+		return false
+	}
+	_, err := hosts.(*engine.Hosts).Swarm.Manager.Engine.Client.Ping(t.Context(), client.PingOptions{})
+	if err != nil {
+		t.Logf("the engines were ended: %v", err)
+	}
+	return err != nil
 }
 
 // labelled lists the objects of a swarm and its engines that carry nettoll's label, except images.
