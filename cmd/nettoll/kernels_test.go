@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -21,10 +22,7 @@ import (
 // by another hour all the time; its monotonic clock began when it was booted. Networks that a's kernel lacks are refused; .ci/test-vm measures these between two hosts that
 // are both in the virtual machine.
 func TestTwoKernels(t *testing.T) {
-	vm := os.Getenv("NETTOLL_VM")
-	if vm == "" {
-		t.Skip("it starts a virtual machine, which takes a minute, an emulator and a package of Debian's kernel: .ci/test-vm does that")
-	}
+	vm := virtualMachine(t)
 	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{}, sshtest.Machine{VM: vm, Ahead: time.Hour})
 	began := time.Now()
 	before := factsOf(t, "b")
@@ -95,22 +93,87 @@ func TestTwoKernels(t *testing.T) {
 	if used, unsure := after.busy-before.busy, 0.04*float64(after.cpus*len(file.Trials)); busy <= 0 || busy > used+unsure {
 		t.Errorf("b used %v s of CPU time in the windows alone, and by its own account %v s in the whole run", busy, used)
 	}
-	remarks(t, file, before.kernel)
+	remarks(t, file, "kernel ", before.kernel, "driver of the network card ", "virtio_net", "veth")
 	if now := on(t, "b", "ip -o address; ip route; ip -6 route"); now != devices {
 		t.Errorf("b had\n%s\nand has\n%s", devices, now)
 	}
 	lan.Empty(t, 0)
+	noAgents(t, "b")
+	losesPower(t, lan)
+}
+
+// TestTwoArchitectures measures between a, a host of the lab, and b, a virtual machine whose CPUs are of another
+// architecture: each runs an agent of its own kind, and these understand each other.
+func TestTwoArchitectures(t *testing.T) {
+	vm := virtualMachine(t)
+	const other = "arm64"
+	if runtime.GOARCH == other {
+		t.Skip("this machine is one for arm64 itself")
+	}
+	agent := filepath.Join(work, "bin", "nettoll-agent-"+other)
+	build := exec.Command("go", "build", "-ldflags", "-s -w", "-tags", "source_tests", "-o", agent, "../nettoll-agent")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOARCH="+other)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v: %s", err, out)
+	}
+	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{}, sshtest.Machine{VM: vm, Arch: other})
+	if kind := on(t, "b", "uname -m"); kind != "aarch64\n" {
+		t.Fatalf("b is %q", kind)
+	}
+	devices := on(t, "b", "ip -o address; ip route; ip -6 route")
+	file, said := runOn(t, "ssh:vxlan", "ssh:macvlan", "--hosts-ssh", "a,b", "--through-my-network", "--max-rate", "200M")
+	t.Log(said)
+	if want := 2 * len([]string{"ssh:native", "ssh:vxlan", "ssh:macvlan"}); len(file.Trials) != want {
+		t.Errorf("%d trials, want %d", len(file.Trials), want)
+	}
+	for _, trial := range file.Trials {
+		if trial.Status != record.OK {
+			t.Errorf("%s: %s: %s", trial.Cell.Key(), trial.Status, trial.Reason)
+			continue
+		}
+		client, server := ends(t, trial)
+		if client == nil || server == nil {
+			continue
+		}
+		if m := server.Machine; m.Arch != runtime.GOARCH || m.Virtual == record.Emulated {
+			t.Errorf("%s: the server's machine is %+v", trial.Cell.Key(), m)
+		}
+		if m := client.Machine; m.Arch != other || m.Virtual != record.Emulated || !m.Root || len(m.CPUs) != 2 || client.NIC.Driver != "virtio_net" {
+			t.Errorf("%s: the client's machine is %+v with %+v", trial.Cell.Key(), m, client.NIC)
+		}
+		cpuOf(t, trial, client.Host, server.Host)
+	}
+	remarks(t, file, "CPU ", runtime.GOARCH+" ", other+" implementer 0x00 part 0x051", "kernel ")
+	if now := on(t, "b", "ip -o address; ip route; ip -6 route"); now != devices {
+		t.Errorf("b had\n%s\nand has\n%s", devices, now)
+	}
+	lan.Empty(t, 0)
+	noAgents(t, "b")
+}
+
+// virtualMachine returns the path of .ci/vm.
+func virtualMachine(t *testing.T) string {
+	t.Helper()
+	vm := os.Getenv("NETTOLL_VM")
+	if vm == "" {
+		t.Skip("it starts a virtual machine, which takes a minute, an emulator and a package of Debian's kernel: .ci/test-vm does that")
+	}
+	return vm
+}
+
+// noAgents checks that agents on a machine end.
+func noAgents(t *testing.T, machine string) {
+	t.Helper()
 	for began := time.Now(); ; time.Sleep(time.Second) {
-		left := on(t, "b", "grep -laz -e '^injected$' /proc/[0-9]*/cmdline || true")
+		left := on(t, machine, "grep -laz -e '^injected$' /proc/[0-9]*/cmdline || true")
 		if left == "" {
-			break
+			return
 		}
 		if time.Since(began) > patience {
-			t.Errorf("b still runs agents: %s", left)
-			break
+			t.Errorf("%s still runs agents: %s", machine, left)
+			return
 		}
 	}
-	losesPower(t, lan)
 }
 
 // losesPower switches b off in mid-trial. Nobody closes a connection then; all the same the trial fails, and says why.
@@ -223,7 +286,7 @@ func cpuOf(t *testing.T, trial record.Trial, client, server string) (busy float6
 }
 
 // remarks checks that reports say how the machines differ, and that one of them is emulated.
-func remarks(t *testing.T, file *record.File, kernel string) {
+func remarks(t *testing.T, file *record.File, differ ...string) {
 	t.Helper()
 	res := analysis.Analyze(file)
 	if !slices.ContainsFunc(res.Warnings, func(w analysis.Warning) bool { return w.Code == analysis.WarnEmulated }) {
@@ -237,7 +300,7 @@ func remarks(t *testing.T, file *record.File, kernel string) {
 			}
 		}
 	}
-	for _, want := range []string{"kernel ", kernel, "driver of the network card ", "virtio_net", "veth"} {
+	for _, want := range differ {
 		if !strings.Contains(unlike, want) {
 			t.Errorf("reports say %q, without %q", unlike, want)
 		}

@@ -26,7 +26,8 @@ const emulate = `:arm64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x
 
 // TestAnotherCPU logs in to a machine for arm64 besides one like this. The agent for arm64 is really built, sent and run,
 // by an emulator for single programs, and finds the machine's addresses. It cannot start agents of endpoints, since this
-// emulator does not know /proc/self/exe as a program to start.
+// emulator does not know /proc/self/exe as a program to start: TestTwoArchitectures of cmd/nettoll, which takes much
+// longer, measures there.
 func TestAnotherCPU(t *testing.T) {
 	turn.Rotate(t, 2, "internal/bootstrap", "internal/remote")
 	if runtime.GOARCH == "arm64" {

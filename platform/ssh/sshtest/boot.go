@@ -1,6 +1,7 @@
 package sshtest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -58,7 +59,7 @@ func (l *LAN) boot(t testing.TB, i int, m Machine) {
 	}
 	defer log.Close() // .ci/vm has its own descriptor
 	ctx, end := context.WithCancel(context.Background())
-	vm := exec.CommandContext(ctx, m.VM, "-nic", l.netNS(i)+":"+tap, "-ahead", fmt.Sprint(int(m.Ahead.Seconds())), "-c", "sh "+inside)
+	vm := exec.CommandContext(ctx, m.VM, "-nic", l.netNS(i)+":"+tap, "-ahead", fmt.Sprint(int(m.Ahead.Seconds())), "-arch", cmp.Or(m.Arch, "amd64"), "-c", "sh "+inside)
 	vm.Env = append(os.Environ(), fmt.Sprintf("VM_LIMIT=%d", vmTime))
 	vm.Stdout, vm.Stderr = log, log
 	vm.Cancel = func() error { return vm.Process.Signal(syscall.SIGTERM) } // upon which it ends the emulator

@@ -40,8 +40,9 @@ type Machine struct {
 	Delay time.Duration
 	Rate  int
 	// VM is the path of .ci/vm, which boots a virtual machine in place of the host; empty: it is a host. The first
-	// machine is always one. Of the fields above, only Ahead has a meaning then.
-	VM string
+	// machine is always one. Of the fields above, only Ahead has a meaning then. Arch is its architecture, as Go names
+	// it; empty: amd64.
+	VM, Arch string
 }
 
 // LAN is a set of machines.
