@@ -34,19 +34,28 @@ func Machine(proc, sys string) (record.Machine, error) {
 		return m, fmt.Errorf("sampler: %w", err)
 	}
 	if infos, err := fs.CPUInfo(); err == nil && len(infos) > 0 {
-		m.CPUModel = infos[0].ModelName
+		m.CPUModel = cpuModel(infos[0])
 		if slices.Contains(infos[0].Flags, "hypervisor") {
 			m.Virtual = "yes"
 		}
-		if emulated.CPU(m.CPUModel) {
-			m.Virtual = record.Emulated
-		}
+	}
+	if text, err := read(filepath.Join(proc, "cpuinfo")); err == nil && emulated.CPU(text) {
+		m.Virtual = record.Emulated
 	}
 	if mem, err := fs.Meminfo(); err == nil && mem.MemTotalBytes != nil {
 		m.MemoryB = *mem.MemTotalBytes
 	}
 	m.CPUs, err = usableCPUs(sys)
 	return m, err
+}
+
+// cpuModel returns the name of a CPU's model. On arm64 the kernel has no names, only the numbers of who designed it and
+// of the model, from the register MIDR_EL1.
+func cpuModel(c procfs.CPUInfo) string {
+	if runtime.GOARCH == "arm64" {
+		return fmt.Sprintf("implementer %s part %s", c.VendorID, c.Model)
+	}
+	return c.ModelName
 }
 
 // usableCPUs returns the CPUs that this process may run on.

@@ -9,9 +9,13 @@ import (
 	"time"
 )
 
-// CPU reports whether a CPU model is emulated: QEMU uses this name for CPUs that it emulates itself, whatever model
-// they imitate.
-func CPU(model string) bool { return strings.Contains(model, "QEMU TCG") }
+// CPU reports whether CPUs are emulated, by the text of /proc/cpuinfo. QEMU uses this name for x86 CPUs that it emulates
+// itself, whatever model they imitate. Its own model for Arm has a number that no real one has, part 'Q' of the implementer
+// 0 (QEMU's target/arm/cpu64.c); where it imitates another model, it cannot be told.
+func CPU(info string) bool {
+	return strings.Contains(info, "QEMU TCG") ||
+		strings.Contains(info, "CPU implementer\t: 0x00\n") && strings.Contains(info, "CPU part\t: 0x051\n")
+}
 
 // machine reports whether this machine is emulated, by /proc/cpuinfo.
 var machine = sync.OnceValue(func() bool {
