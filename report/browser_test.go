@@ -38,8 +38,18 @@ func browser(t *testing.T) context.Context {
 		}
 		t.Skip("no Chromium on PATH")
 	}
+	// It leaves a folder in TMPDIR when it is killed. Sockets in it may have paths of 107 bytes, so t.TempDir is too long.
+	temporary, err := os.MkdirTemp("", "browser-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(temporary); err != nil {
+			t.Error(err)
+		}
+	})
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
-		chromedp.DisableGPU, chromedp.NoFirstRun,
+		chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.Env("TMPDIR="+temporary),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-sync", true))
 	allocated, stop := chromedp.NewExecAllocator(context.Background(), options...)
