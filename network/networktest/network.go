@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/docker/engine"
+	"nettoll/internal/emulated"
 	"nettoll/internal/netns"
 	"nettoll/internal/nl/nltest"
 	"nettoll/kube"
@@ -170,7 +171,7 @@ const patience = 60 * time.Second
 // networks on them.
 func (s *subject) keep(t *testing.T, n int) (platform.Platform, platform.Hosts) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), emulated.Patience(patience))
 	defer cancel()
 	req := platform.HostRequest{Count: n}
 	if !s.engines {
