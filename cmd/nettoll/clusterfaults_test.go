@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/prometheus/procfs"
 
+	"nettoll/internal/oneline"
 	"nettoll/record"
 )
 
@@ -223,10 +226,20 @@ func restart(t *testing.T, program string) {
 		t.Fatal(err)
 	}
 	defer log.Close()
+	t.Cleanup(func() {
+		if t.Failed() {
+			said, _ := os.ReadFile(log.Name())
+			t.Logf("%s logs: %s", program, oneline.Last(string(said), 10))
+		}
+	})
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	until(t, program+" has ended", func() bool { return len(commands(t, program)) == 0 })
+	// Once the shell that started it has waited for it: a process has no command line any more while it still holds its port.
+	until(t, program+" has ended", func() bool {
+		_, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
+		return errors.Is(err, fs.ErrNotExist)
+	})
 	again := exec.Command(args[0], args[1:]...)
 	again.Dir, again.Stdout, again.Stderr = dir, log, log
 	if err := again.Start(); err != nil {
