@@ -24,7 +24,7 @@ var machine = sync.OnceValue(func() bool {
 })
 
 // Slowness is how many times as long an emulated machine gets for anything.
-const Slowness = 4
+const Slowness = 8
 
 // Patience returns the time limit to use on this machine for what takes at most long elsewhere.
 func Patience(long time.Duration) time.Duration {
