@@ -74,8 +74,8 @@ type Outcome struct {
 const (
 	// Grace is how long a program may take beyond the requested time.
 	Grace = 10 * time.Second
-	// listenTime bounds how long a server may take until it listens.
-	listenTime = 20 * time.Second
+	// listenTime bounds how long a server may take until it listens: some write a database before that.
+	listenTime = time.Minute
 	// asynchrony is the share of the window by which the starts of clients may differ.
 	asynchrony = 0.1
 )

@@ -209,9 +209,8 @@ func checkFlows(t *testing.T, k kind, window startResult, left stopResult, flows
 	if err != nil {
 		t.Fatal(err)
 	}
-	// At either edge one transaction of each flow may have ended in the window and begun before it,
-	// or vice versa.
-	if d := float64(h.TotalCount()) - sum; math.Abs(d) > float64(flows) && !k.open {
+	// At either edge one transaction of each flow counts in part, and has a latency or none.
+	if d := float64(h.TotalCount()) - sum; math.Abs(d) > 2*float64(flows) && !k.open {
 		t.Errorf("%d latencies of %v transactions", h.TotalCount(), sum)
 	}
 	if most := int64(flows) * int64(200*time.Millisecond); window.Covered > most || (window.Covered > 0) == k.open {

@@ -46,7 +46,8 @@ func TestSenderKeepsItsPace(t *testing.T) {
 		if sent := left["client"].Totals[0] / 100; sent > due || d.Expected > sent || d.Received == 0 {
 			t.Errorf("%d datagrams sent and %d due; received %+v", sent, due, d)
 		}
-		if n := results["server"].Units[0]; math.Abs(n-float64(d.Received)*100) > 100*largestTrain {
+		// What arrives across an edge of the window counts in part, by the time between two readings: 20 ms at most.
+		if n := results["server"].Units[0]; math.Abs(n-float64(d.Received)*100) > 100*200 {
 			t.Errorf("%v bytes in %d datagrams of 100", n, d.Received)
 		}
 	}

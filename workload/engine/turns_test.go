@@ -245,7 +245,7 @@ func TestTurns(t *testing.T) {
 				if len(all) != turns {
 					t.Fatalf("%d results, want %d", len(all), turns)
 				}
-				checkTogether(t, together[i], all[1:])
+				checkTogether(t, together[i], all[1:], max(2, c.options.RequestSize+c.options.ResponseSize))
 				for n, r := range all {
 					moved := r.Bytes > 0
 					if conns := r.Crossed[0].Conns; (conns > 0) != (n == 0) {
@@ -300,7 +300,7 @@ func TestLateByes(t *testing.T) {
 
 // checkTogether checks that the result of several turns together is their sum, except for the
 // rounding of transactions that lie across the edge of a window.
-func checkTogether(t *testing.T, sum workload.Result, each []workload.Result) {
+func checkTogether(t *testing.T, sum workload.Result, each []workload.Result, exchange int) {
 	t.Helper()
 	var window time.Duration
 	var bytes uint64
@@ -312,7 +312,7 @@ func checkTogether(t *testing.T, sum workload.Result, each []workload.Result) {
 			count += r.Latency.Count
 		}
 	}
-	rounding := max(0.001*float64(bytes), 2*float64(len(each))) // of transactions of two bytes, where there are few
+	rounding := max(0.001*float64(bytes), float64(exchange*len(each))) // of transactions, where there are few
 	if sum.Window != window || math.Abs(float64(sum.Bytes)-float64(bytes)) > rounding || math.Abs(sum.Client.Total()-cpu) > 1e-9 {
 		t.Errorf("together %d bytes in %v with %v s of CPU; the turns have %d in %v with %v s", sum.Bytes, sum.Window, sum.Client.Total(), bytes, window, cpu)
 	}
@@ -325,7 +325,7 @@ func checkTogether(t *testing.T, sum workload.Result, each []workload.Result) {
 			course += float64(sum.Course.Bytes[i])
 		}
 	}
-	if sum.Course.Bytes != nil && math.Abs(course-float64(bytes)) > 0.001*float64(bytes) {
+	if sum.Course.Bytes != nil && math.Abs(course-float64(bytes)) > rounding {
 		t.Errorf("the course has %v bytes, the turns %d", course, bytes)
 	}
 }
