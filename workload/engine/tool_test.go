@@ -182,7 +182,7 @@ func checkResult(t *testing.T, job workload.Job, r workload.Result) {
 		if size := uint64(w.exchanged(o)); r.Bytes != exchanges*size+bytes || answered > float64(exchanges)+edges || answered < float64(exchanges)-edges-late {
 			t.Errorf("%d transactions of %d bytes, %d bytes, latency %+v", exchanges, size, r.Bytes, h)
 		}
-		if got := r.Metrics[record.TransactionRate].Value; math.Abs(got*seconds-float64(exchanges)) > edges+late {
+		if got := r.Metrics[record.TransactionRate].Value; math.Abs(got*seconds-float64(exchanges)) > edges {
 			t.Errorf("rate %v of %d transactions", got, exchanges)
 		}
 		if open := kinds[0].open; r.Covered < 0 || r.Covered > 1 || (r.Covered == 0) != open {
