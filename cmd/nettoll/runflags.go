@@ -48,7 +48,7 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.IntSliceVar(&s.Hosts, "hosts", nil, "numbers of hosts (default: all that a network makes sense on)")
 	fl.BoolVarP(&f.four, "ipv4", "4", false, "IPv4, the default")
 	fl.BoolVarP(&f.six, "ipv6", "6", false, "IPv6; -4 -6 is both")
-	fl.BoolVar(&f.selfCheck, "self-check", false, "measure each network as if it were two, to see how often equal networks are called different")
+	fl.BoolVar(&f.selfCheck, "self-check", false, "measure each native network as if it were two, to see how often equal networks are called different")
 	fl.BoolVar(&f.asPublished, "as-published", false, "measure as long and as often as the suite's source did")
 	grouped(fl, "What is measured")
 
