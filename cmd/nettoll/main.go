@@ -1,5 +1,5 @@
-// Command nettoll measures what each container network charges your traffic: throughput, latency and CPU, against
-// the same machine with no container network at all.
+// Command nettoll measures what each container network costs: throughput, latency and CPU time, compared with the
+// same machine without any container network.
 package main
 
 import (
@@ -195,14 +195,14 @@ func (a *app) root() *cobra.Command {
 		Use:     "nettoll",
 		Version: origin.Text(),
 		Short:   "What does a container network cost?",
-		Long: `nettoll measures what each container network charges your traffic: throughput,
-latency and CPU, against the same machine with no container network at all.
+		Long: `nettoll measures what each container network costs: throughput, latency and CPU
+time, compared with the same machine without any container network.
 
 It builds the networks for real in namespaces of its own, drives traffic through
 them, proves that the packets took the intended path, and compares each network
 with native, with confidence intervals.`,
 		Example: `  nettoll run                      the default suite, in a minute or so
-  nettoll run bridge macvlan -4 -6 two networks, both families
+  nettoll run bridge macvlan -4 -6 two networks, both IP versions
   nettoll doctor                   what can run here, and what would fix the rest
   nettoll lab bridge               a shell inside a container of that network`,
 		SilenceUsage: true, SilenceErrors: true,
