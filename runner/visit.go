@@ -65,20 +65,18 @@ func (r *Runner) group(ctx context.Context, g plan.Group, place *order) (ran int
 			stand[v.Cell] = s
 		}
 	}
-	for i, v := range g.Visits {
-		if ctx.Err() != nil {
-			return ran, nil
+	each(g.Visits, func(i int, v plan.Visit) { // all at the same time, as they have to be silent together
+		if s := all[i]; s.broke == nil && s.unheard == nil && ctx.Err() == nil {
+			began := time.Now()
+			s.settling, s.unheard = s.settle(ctx, v)
+			s.took += time.Since(began)
 		}
-		s := all[i]
-		if s.broke != nil {
+	})
+	for i, v := range g.Visits {
+		if s := all[i]; s.broke != nil && ctx.Err() == nil {
 			if err := save(unusable(v.Cells, s.began, s.broke)...); err != nil {
 				return ran, err
 			}
-			continue
-		}
-		if began := time.Now(); s.unheard == nil {
-			s.settling, s.unheard = s.settle(ctx, v)
-			s.took += time.Since(began)
 		}
 	}
 	for _, c := range r.contests(g, place.round) {
