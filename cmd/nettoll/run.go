@@ -434,7 +434,7 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 	if err := reachable("--resume", f.resume); err != nil {
 		return err
 	}
-	if err := sameMachine(file.Run.Machine); err != nil {
+	if err := cmp.Or(sameMachine(file.Run.Machine), sameTools(file.Run.Tools, versions(cmd.Context(), file.Run.Cells, toolByName(a.paths)))); err != nil {
 		return err
 	}
 	return a.where(cmd.Context(), &f, file.Run.Cells, func(ctx context.Context) error {
@@ -462,6 +462,16 @@ func sameMachine(was record.Machine) error {
 	case is.CPUModel != was.CPUModel || !slices.Equal(is.CPUs, was.CPUs):
 		return usagef("--resume: the run began on other CPUs (%d, %s) than are available now (%d, %s); begin another run",
 			len(was.CPUs), was.CPUModel, len(is.CPUs), is.CPUModel)
+	}
+	return nil
+}
+
+// sameTools refuses to resume a run with tools of other versions, for the same reason.
+func sameTools(was, are map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(are)) {
+		if known := was[name]; known != "" && known != are[name] {
+			return usagef("--resume: the run began with %s %s, this is %s; begin another run", name, known, are[name])
+		}
 	}
 	return nil
 }
