@@ -33,7 +33,7 @@ const attempts = 3
 func (s *session) trial(ctx context.Context, c record.Cell, began time.Time) record.Trial {
 	var t record.Trial
 	warmup, window := seconds(s.r.Settings.Warmup), seconds(s.r.Settings.Duration)
-	more := s.r.patience(grace + time.Duration(c.Pairs())*graceClient)
+	more := s.r.patience(grace + s.r.Tools[c.Tool].Startup + time.Duration(c.Pairs())*graceClient)
 	ctx, cancel := context.WithTimeoutCause(ctx, warmup+window+more,
 		fmt.Errorf("the trial took more than %v beyond its window", more))
 	defer cancel()

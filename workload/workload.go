@@ -35,6 +35,8 @@ type Tool struct {
 	Pack  func() (Pack, error)
 	// Roams names the program of a server that cannot be restricted to a listening address.
 	Roams string
+	// Startup is how long its servers may take until they listen.
+	Startup time.Duration
 }
 
 // ErrLate is the error of a Run in which an end was not ready in time, as happens on a very busy machine.

@@ -86,7 +86,7 @@ const (
 // At returns the tool with its programs at the given paths, or in PATH.
 func (t Tool) At(paths Paths) workload.Tool {
 	p := placed{t, paths}
-	at := workload.Tool{Name: t.Name, Drives: t.Drives, Version: p.version, Run: p.run, Probe: p.probe, Pack: p.pack}
+	at := workload.Tool{Name: t.Name, Drives: t.Drives, Version: p.version, Run: p.run, Probe: p.probe, Pack: p.pack, Startup: listenTime}
 	if t.Roams {
 		at.Roams = t.server().Name
 	}
