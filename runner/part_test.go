@@ -162,6 +162,39 @@ func TestBaselineFailsInEveryPart(t *testing.T) {
 	})
 }
 
+// TestBaselineFailsUntilTheLastPart checks that a baseline that works in some part of a round is not given up in that
+// round, also if the run is stopped after any of its trials and resumed.
+func TestBaselineFailsUntilTheLastPart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failing := func(before []record.Trial) *bench {
+			b := inParts()
+			b.Settings.MaxRounds, b.Before = 4, before
+			tried := len(record.Those(before, func(tr record.Trial) bool { return tr.Cell.IsNative() }))
+			b.ways["host"].connect = func(_ context.Context, nth int) error {
+				if tried+nth < 2*record.GiveUp { // in all parts but the last of the third round
+					return errGone
+				}
+				return nil
+			}
+			return b
+		}
+		whole := failing(nil)
+		if _, err := whole.run(t, t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for n := range whole.trials {
+			b := failing(whole.trials[:n])
+			if _, err := b.run(t, t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			natives := record.Those(slices.Concat(b.Before, b.trials), func(tr record.Trial) bool { return tr.Cell.IsNative() })
+			if len(natives) != 2*4 {
+				t.Errorf("stopped after %d trials: native was tried %d times, want 8", n, len(natives))
+			}
+		}
+	})
+}
+
 // TestInterruptedPartIsIncomplete checks that a round without the baseline of one of its parts does not count.
 func TestInterruptedPartIsIncomplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

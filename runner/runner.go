@@ -123,6 +123,9 @@ func (r *Runner) note(t record.Trial) {
 		r.giveUp(key, t.Round)
 	case record.OK:
 		r.failed[key], r.worked[key] = nil, t.Round
+		if r.out[key] == t.Round { // it failed in another part of the round
+			delete(r.out, key)
+		}
 	default:
 		if r.worked[key] == t.Round {
 			break // it worked in another part of the round
@@ -281,7 +284,8 @@ func (r *Runner) groups(round int) []plan.Group {
 		}
 	}
 	return plan.Groups(visits, r.Settings, r.can, func(c record.Cell, part int) bool {
-		return r.out[c.Key()] == 0 && !r.has(c, round, part)
+		out := r.out[c.Key()]
+		return (out == 0 || out == round && c.IsNative()) && !r.has(c, round, part)
 	})
 }
 
