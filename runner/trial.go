@@ -271,7 +271,7 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	}
 	if s.network.Remarks != nil {
 		for _, text := range s.network.Remarks() {
-			t.Warnings = append(t.Warnings, record.Warning{Code: "remark", Text: text})
+			remark(t, text)
 		}
 	}
 	ev, err := s.evidence(t, links)

@@ -29,12 +29,13 @@ type player struct {
 }
 
 // turns measures a cell in several networks that stand at once, in turns. If one of them breaks,
-// the others keep their turns.
-func (r *Runner) turns(ctx context.Context, c plan.Contest, in []*session, round int) (trials []record.Trial) {
+// the others keep their turns. The times of slices count from since or, if that is zero, from the first slice, whose
+// beginning is returned.
+func (r *Runner) turns(ctx context.Context, c plan.Contest, in []*session, round int, since time.Time) (trials []record.Trial, first time.Time) {
 	began := time.Now()
 	for range attempts { // an end that hears of its turns too late has missed some of them
 		var late bool
-		if trials, late = r.takeTurns(ctx, c, in, round); !late {
+		if trials, first, late = r.takeTurns(ctx, c, in, round, since); !late {
 			break
 		}
 	}
@@ -44,11 +45,11 @@ func (r *Runner) turns(ctx context.Context, c plan.Contest, in []*session, round
 			trials[i].Elapsed = (built + time.Since(began)/time.Duration(len(trials))).Seconds()
 		}
 	}
-	return trials
+	return trials, first
 }
 
 // takeTurns runs the turns once, and reports whether an end heard of them too late.
-func (r *Runner) takeTurns(ctx context.Context, c plan.Contest, in []*session, round int) (trials []record.Trial, late bool) {
+func (r *Runner) takeTurns(ctx context.Context, c plan.Contest, in []*session, round int, since time.Time) (trials []record.Trial, first time.Time, late bool) {
 	outer := ctx
 	turn := plan.TurnOf(c.Workload())
 	order := c.Order(plan.Slices(c.Workload(), r.Settings), plan.Chance(r.Settings, round, "turns of "+c.Key()))
@@ -95,11 +96,15 @@ func (r *Runner) takeTurns(ctx context.Context, c plan.Contest, in []*session, r
 			}
 		}
 		if errors.Is(err, errAlsoHere) {
-			return r.turnsApart(outer, c, in, round), false
+			trials, first = r.turnsApart(outer, c, in, round)
+			return trials, first, false
 		}
-		return r.insteadOfTurns(outer, c, in, round, err), false
+		return r.insteadOfTurns(outer, c, in, round, err), since, false
 	}
-	first := r.play(ctx, players, order, turn, clocks)
+	first = r.play(ctx, players, order, turn, clocks)
+	if !since.IsZero() {
+		first = since
+	}
 	var finishing sync.WaitGroup
 	for i, p := range players {
 		if p == nil {
@@ -108,18 +113,18 @@ func (r *Runner) takeTurns(ctx context.Context, c plan.Contest, in []*session, r
 		late = late || errors.Is(p.err, workload.ErrLate)
 		finishing.Go(func() {
 			p.standing.Close() // so that its counters are final when they are read
-			if err := p.finish(ctx, first.Add(turn.Settle)); err != nil {
+			if err := p.finish(ctx, first); err != nil {
 				failed(ctx, &trials[i], err)
 			}
 		})
 	}
 	finishing.Wait()
-	return trials, late
+	return trials, first, late
 }
 
 // turnsApart has networks on this machine take turns with each other, and those on others with each other.
-func (r *Runner) turnsApart(ctx context.Context, c plan.Contest, in []*session, round int) []record.Trial {
-	trials := make([]record.Trial, len(c.Cells))
+func (r *Runner) turnsApart(ctx context.Context, c plan.Contest, in []*session, round int) (trials []record.Trial, first time.Time) {
+	trials = make([]record.Trial, len(c.Cells))
 	for _, distant := range []bool{false, true} {
 		var part plan.Contest
 		var of []*session
@@ -132,11 +137,21 @@ func (r *Runner) turnsApart(ctx context.Context, c plan.Contest, in []*session, 
 		if len(of) == 0 {
 			continue
 		}
-		for k, t := range r.turns(ctx, part, of, round) {
+		var half []record.Trial
+		half, first = r.turns(ctx, part, of, round, first)
+		for k, t := range half {
+			if t.Status == record.OK {
+				remark(&t, "turns were taken only with networks on the same machines, since "+errAlsoHere.Error())
+			}
 			trials[places[k]] = t
 		}
 	}
-	return trials
+	return trials, first
+}
+
+// remark adds a note on how a trial went.
+func remark(t *record.Trial, text string) {
+	t.Warnings = append(t.Warnings, record.Warning{Code: "remark", Text: text})
 }
 
 // insteadOfTurns measures the cells by whole trials.
@@ -144,10 +159,12 @@ func (r *Runner) insteadOfTurns(ctx context.Context, c plan.Contest, in []*sessi
 	trials := make([]record.Trial, len(c.Cells))
 	for _, cell := range c.Beside(plan.Chance(r.Settings, round, "instead of turns of "+c.Key())) {
 		i := slices.Index(c.Cells, cell)
-		trials[i] = in[i].trial(ctx, cell, time.Now().Add(-in[i].untold()))
-		if trials[i].Status == record.OK {
-			trials[i].Warnings = append(trials[i].Warnings, record.Warning{Code: "remark", Text: oneline.Errors(why.Error())})
+		t := in[i].trial(ctx, cell, time.Now().Add(-in[i].untold()))
+		t.Elapsed = time.Since(t.Started).Seconds() // they are saved together
+		if t.Status == record.OK {
+			remark(&t, oneline.Errors(why.Error()))
 		}
+		trials[i] = t
 	}
 	return trials
 }
@@ -174,8 +191,8 @@ func (s *session) player(ctx context.Context, t *record.Trial, turn plan.Turn) (
 // cold turn.
 const telling = time.Millisecond
 
-// play runs all turns, and reads the counters between them. It returns the beginning of the first
-// turn that counts.
+// play runs all turns, and reads the counters between them. It returns when the window of the first turn that counts
+// opens; the zero time if there are no players.
 func (r *Runner) play(ctx context.Context, players []*player, order []int, turn plan.Turn, clocks times) (first time.Time) {
 	var whose []*player
 	var notice time.Duration
@@ -211,7 +228,7 @@ func (r *Runner) play(ctx context.Context, players []*player, order []int, turn 
 	}
 	counted := whose[len(here):]
 	next := begins[len(here):] // turns that count begin
-	first = next[0]
+	first = next[0].Add(turn.Settle)
 	edges := make([]turnEdge, len(counted)+1)
 	look := make([]time.Time, len(edges)) // counters are read
 	for i := range edges {
@@ -365,7 +382,7 @@ func (p *proof) crosses(device network.Hop) bool {
 }
 
 // finish computes the trial's figures from its turns, and makes the trial invalid if the payload left its
-// path in one of them. first is the beginning of the first counted window of all networks compared.
+// path in one of them. The times of its slices count from first.
 func (p *player) finish(ctx context.Context, first time.Time) error {
 	if p.err != nil {
 		return p.diagnose(ctx, p.err)

@@ -198,11 +198,61 @@ func TestRelayedNetworksTakeNoTurns(t *testing.T) {
 		n.Relays = true
 		return nil
 	})
+	began, took := time.Now(), 0.0
 	for _, tr := range inTurns(t, lab.New(), engine.New(), relayed, record.TCPRR) {
+		took += tr.Elapsed
 		said := slices.ContainsFunc(tr.Warnings, func(w record.Warning) bool { return strings.Contains(w.Text, "no turns were taken") })
 		if tr.Status != record.OK || len(tr.Slices) > 0 || !said {
 			t.Errorf("%s: %s, %s: %d slices; %v", tr.Cell.Network, tr.Status, tr.Reason, len(tr.Slices), tr.Warnings)
 		}
+	}
+	// The time to build is part of each, and all are built at the same time.
+	if whole := time.Since(began).Seconds(); took > 3*whole/2 {
+		t.Errorf("trials one after the other took %.3g s, in a run of %.3g s", took, whole)
+	}
+}
+
+// unsure does not know well how far the clocks of other machines are ahead of this one's.
+type unsure struct{ workload.Standing }
+
+func (s unsure) Clocks() *workload.Clocks {
+	c := s.Standing.Clocks()
+	if c != nil {
+		c.Within = time.Second
+	}
+	return c
+}
+
+// TestTurnsApart checks that networks on this machine take turns with each other, and others afterwards, if no clock
+// relates them. The times of all slices have one origin.
+func TestTurnsApart(t *testing.T) {
+	tool := engine.New()
+	stand := tool.Stand
+	tool.Stand = func(ctx context.Context, job workload.Job) (workload.Standing, error) {
+		s, err := stand(ctx, job)
+		return unsure{s}, err
+	}
+	elsewhere := kernel.Bridge().Then(func(_ context.Context, _ network.Topology, n *network.Network) error {
+		n.Distant = true
+		return nil
+	})
+	last, first := 0.0, 0.0
+	for _, tr := range inTurns(t, lab.New(), tool, elsewhere, record.TCPRR) {
+		said := slices.ContainsFunc(tr.Warnings, func(w record.Warning) bool {
+			return strings.Contains(w.Text, "turns were taken only with networks on the same machines")
+		})
+		if tr.Status != record.OK || len(tr.Slices) == 0 || !said {
+			t.Fatalf("%s: %s, %s: %d slices; %v", tr.Cell.Network, tr.Status, tr.Reason, len(tr.Slices), tr.Warnings)
+		}
+		if tr.Cell.Network == "bridge" {
+			first = tr.Slices[0].At
+			continue
+		}
+		end := tr.Slices[len(tr.Slices)-1]
+		last = max(last, end.At+end.Window)
+	}
+	if first <= last {
+		t.Errorf("the slices over bridge begin %.3g s after the first, those of others last until %.3g s", first, last)
 	}
 }
 

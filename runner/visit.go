@@ -195,7 +195,7 @@ func (r *Runner) contest(ctx context.Context, of plan.Contest, stand map[record.
 	case slices.ContainsFunc(in, func(s *session) bool { return s.network.Relays }):
 		trials = r.insteadOfTurns(ctx, able, in, round, errRelayed)
 	default:
-		trials = r.turns(ctx, able, in, round)
+		trials, _ = r.turns(ctx, able, in, round, time.Time{})
 	}
 	for i := range trials {
 		t, s := &trials[i], in[i]
