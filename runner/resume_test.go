@@ -33,6 +33,15 @@ func TestResumedRunTakesWhatIsMissing(t *testing.T) {
 			if got, want := sequence(b.trials), sequence(whole.trials[n:]); !slices.Equal(got, want) {
 				t.Errorf("after %d trials it went on with %v, want %v", n, got, want)
 			}
+			// A trial that is compared with one of the process before says so.
+			for _, tr := range b.trials {
+				apart := slices.ContainsFunc(b.Before, func(o record.Trial) bool {
+					return o.Round == tr.Round && (o.Cell.Network == "host") != (tr.Cell.Network == "host")
+				})
+				if got := said(tr, "remark") != ""; got != apart {
+					t.Errorf("after %d trials, %s of round %d says that the run was resumed: %v, want %v", n, tr.Cell.Network, tr.Round, got, apart)
+				}
+			}
 		}
 	})
 }

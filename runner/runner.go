@@ -360,6 +360,9 @@ func (r *Runner) save(t record.Trial, place *order) error {
 		t.Elapsed = time.Since(t.Started).Seconds()
 	}
 	t.Started = t.Started.UTC()
+	if t.Status == record.OK && slices.ContainsFunc(r.Before, func(o record.Trial) bool { return paired(o, t) }) {
+		remark(&t, "the run was resumed in this round: what this trial is compared with was measured before")
+	}
 	if err := t.Check(); err != nil { // a tool or the kernel counted nonsense: not a reason to lose all other trials
 		t = record.Trial{
 			Cell: t.Cell, Round: t.Round, Part: t.Part, Order: t.Order, Started: t.Started, Elapsed: t.Elapsed,
@@ -374,6 +377,12 @@ func (r *Runner) save(t record.Trial, place *order) error {
 		r.Watch.Trial(t)
 	}
 	return nil
+}
+
+// paired reports whether one of two trials is compared with the other.
+func paired(a, b record.Trial) bool {
+	return a.Round == b.Round && a.Part == b.Part && a.Cell != b.Cell && a.Cell.Against() == b.Cell.Against() &&
+		(a.Cell.IsNative() || b.Cell.IsNative())
 }
 
 func (r *Runner) end(reason string, err error) record.End {
