@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"nettoll/internal/oneline"
+	"nettoll/internal/wrap"
 	"nettoll/platform"
 )
 
@@ -106,10 +107,7 @@ func decode(method string, resp response, out any) error {
 	if out == nil {
 		return nil
 	}
-	if err := json.Unmarshal(resp.Result, out); err != nil {
-		return fmt.Errorf("agent: decode result of %s: %w", method, err)
-	}
-	return nil
+	return wrap.Error(json.Unmarshal(resp.Result, out), "agent: decode result of %s", method)
 }
 
 func (c *Client) expect() (uint64, chan response) {

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"nettoll/internal/wrap"
 )
 
 // MaxFrame is the longest JSON object that a frame may carry, in bytes.
@@ -48,10 +50,7 @@ func readFrame(r io.Reader, message any) error {
 		}
 		return fmt.Errorf("read frame: %d of %d bytes: %w", n, size, err)
 	}
-	if err := json.Unmarshal(body.Bytes(), message); err != nil {
-		return fmt.Errorf("decode frame: %w", err)
-	}
-	return nil
+	return wrap.Error(json.Unmarshal(body.Bytes(), message), "decode frame")
 }
 
 // encodeFrame returns the frame of a message, including its length.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"nettoll/internal/plumb"
+	"nettoll/internal/wrap"
 	"nettoll/platform"
 )
 
@@ -61,10 +62,7 @@ func (c *Cluster) balance(ctx context.Context, i int, s *service) error {
 			ingress, s.balanced = append(ingress, fields{"ip": at, "ipMode": "VIP"}), append(s.balanced, at)
 		}
 		err := c.api.Ask(ctx, http.MethodPatch, path+"/status", fields{"status": fields{"loadBalancer": fields{"ingress": ingress}}}, nil)
-		if err != nil {
-			return fmt.Errorf("kubernetes: give %s a load balancer: %w", s.name, err)
-		}
-		return nil
+		return wrap.Error(err, "kubernetes: give %s a load balancer", s.name)
 	}
 	err := c.within(ctx, addressTime, func(ctx context.Context) (missing, err error) {
 		var is struct {

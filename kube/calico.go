@@ -13,6 +13,7 @@ import (
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/internal/undo"
+	"nettoll/internal/wrap"
 )
 
 // Calico's CNI plugin makes a veth pair for each pod, whose end on the node has no bridge, and felix writes routes and rules
@@ -97,10 +98,7 @@ func (c *Cluster) admitCalico(ctx context.Context) error {
 	err = c.Server.Ask(ctx, http.MethodPost, served+plural(kind), fields{
 		"apiVersion": calicoGroup + "/v1", "kind": kind, "metadata": fields{"name": "default"}, "spec": fields{"datastoreReady": true},
 	}, nil)
-	if err != nil {
-		return fmt.Errorf("tell Calico that its datastore is ready: %w", err)
-	}
-	return nil
+	return wrap.Error(err, "tell Calico that its datastore is ready")
 }
 
 // status is the folder in which felix says which pods have their rules. It makes the folder once it has read its datastore, and

@@ -11,6 +11,7 @@ import (
 
 	"nettoll/internal/netns"
 	"nettoll/internal/nsexec"
+	"nettoll/internal/wrap"
 	"nettoll/platform"
 )
 
@@ -30,10 +31,7 @@ func forgetHostPorts(ctx context.Context, nodes map[*Node]bool) error {
 			for _, program := range []string{"iptables", "ip6tables"} {
 				err = errors.Join(err, n.dropPortmap(ctx, program))
 			}
-			if err != nil {
-				return fmt.Errorf("kubernetes: remove what portmap left on %s: %w", n.Name(), err)
-			}
-			return nil
+			return wrap.Error(err, "kubernetes: remove what portmap left on %s", n.Name())
 		})
 	}
 	return forgetting.Wait()

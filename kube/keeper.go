@@ -12,6 +12,7 @@ import (
 
 	"nettoll/agent"
 	"nettoll/internal/bootstrap"
+	"nettoll/internal/wrap"
 )
 
 // How long objects stay on a cluster of the user's without nettoll.
@@ -77,10 +78,7 @@ func (o *Own) keep(ctx context.Context, number int) (_ *keeper, err error) {
 	if err := c.until(ctx, k.found); err != nil {
 		return nil, o.refused("pods", err)
 	}
-	if err := c.await(ctx, k.pod); err != nil {
-		return nil, fmt.Errorf("start a pod: %w", err)
-	}
-	return k, nil
+	return k, wrap.Error(c.await(ctx, k.pod), "start a pod")
 }
 
 // try has the API server check a pod without making it.

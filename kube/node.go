@@ -23,6 +23,7 @@ import (
 	"nettoll/internal/nsexec"
 	"nettoll/internal/plumb"
 	"nettoll/internal/undo"
+	"nettoll/internal/wrap"
 	"nettoll/platform"
 )
 
@@ -198,10 +199,7 @@ func (n *Node) importImage(ctx context.Context, name string, root filesystem, en
 		Path: n.cluster.programs["ctr"], Args: []string{"--address", n.socket(), "--namespace", "k8s.io", "images", "import", "-"},
 		Stdin: r, Stdout: io.Discard,
 	})
-	if err != nil {
-		return fmt.Errorf("import the image %s on %s: %w", name, n.Name(), err)
-	}
-	return nil
+	return wrap.Error(err, "import the image %s on %s", name, n.Name())
 }
 
 // join starts kubelet and kube-proxy, and returns when the node is ready for pods. The node's object is made before that,

@@ -10,6 +10,8 @@ import (
 	"path"
 
 	"golang.org/x/sync/errgroup"
+
+	"nettoll/internal/wrap"
 )
 
 // Object is an object of the API that is to be made.
@@ -25,10 +27,7 @@ func (o Object) Path() string { return o.In + "/" + o.Name }
 // MakeAll makes objects, atOnce at a time.
 func (a *API) MakeAll(ctx context.Context, atOnce int, all iter.Seq[Object]) error {
 	return forAll(ctx, atOnce, all, func(ctx context.Context, o Object) error {
-		if err := a.Ask(ctx, http.MethodPost, o.In, o.Body, nil); err != nil {
-			return fmt.Errorf("make %s %s: %w", path.Base(o.In), o.Name, err)
-		}
-		return nil
+		return wrap.Error(a.Ask(ctx, http.MethodPost, o.In, o.Body, nil), "make %s %s", path.Base(o.In), o.Name)
 	})
 }
 

@@ -23,6 +23,7 @@ import (
 	"nettoll/internal/emulated"
 	"nettoll/internal/nl"
 	"nettoll/internal/remote"
+	"nettoll/internal/wrap"
 	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/sampler"
@@ -104,10 +105,7 @@ func (c *Cluster) Run(ctx context.Context, specs ...PodSpec) ([]*Pod, error) {
 	starting.SetLimit(atOnce)
 	for i, p := range all {
 		starting.Go(func() error {
-			if err := c.start(within, p, specs[i]); err != nil {
-				return fmt.Errorf("kubernetes: start pod %s: %w", p.Name, err)
-			}
-			return nil
+			return wrap.Error(c.start(within, p, specs[i]), "kubernetes: start pod %s", p.Name)
 		})
 	}
 	return all, starting.Wait()
@@ -429,10 +427,7 @@ func (c *Container) Interfaces(ctx context.Context) (all []nl.Interface, err err
 
 // Call calls a method of the container's first agent.
 func (c *Container) Call(ctx context.Context, method string, in, out any) error {
-	if err := c.first.Call(ctx, method, in, out); err != nil {
-		return fmt.Errorf("%s: %w", c.name, err)
-	}
-	return nil
+	return wrap.Error(c.first.Call(ctx, method, in, out), "%s", c.name)
 }
 
 // Fault returns an error if one of the pod's containers has ended, with the cluster's reason if it has one.
@@ -518,8 +513,5 @@ func (c *Cluster) remove(ctx context.Context, path string) error {
 	if err == nil {
 		err = c.until(ctx, func(ctx context.Context) (missing, err error) { return ask(ctx, http.MethodGet) })
 	}
-	if err != nil {
-		return fmt.Errorf("kubernetes: remove %s: %w", filepath.Base(path), err)
-	}
-	return nil
+	return wrap.Error(err, "kubernetes: remove %s", filepath.Base(path))
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"nettoll/internal/wrap"
 	"nettoll/platform"
 	"nettoll/record"
 )
@@ -100,10 +101,7 @@ func (c *Cluster) addPolicies(ctx context.Context, all ...Object) error {
 func (c *Cluster) removePolicies(ctx context.Context) error {
 	all := c.policies
 	c.policies = nil
-	if err := c.api.RemoveAll(ctx, c.requests, slices.Values(all)); err != nil {
-		return fmt.Errorf("kubernetes: %w", err)
-	}
-	return nil
+	return wrap.Error(c.api.RemoveAll(ctx, c.requests, slices.Values(all)), "kubernetes")
 }
 
 // perPolicy is how much longer a cluster may take for each policy until it enforces it.

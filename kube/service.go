@@ -16,6 +16,7 @@ import (
 
 	"nettoll/internal/daemon"
 	"nettoll/internal/plumb"
+	"nettoll/internal/wrap"
 )
 
 // firstService is the place of nettoll's first service in the range of services. The API server gives the lowest
@@ -250,10 +251,7 @@ func (c *Cluster) withdrawAll(ctx context.Context) error {
 	var removing errgroup.Group
 	removing.Go(func() error { return c.Withdraw(ctx) })
 	removing.Go(func() error {
-		if err := c.api.RemoveAll(ctx, c.requests, slices.Values(further)); err != nil {
-			return fmt.Errorf("kubernetes: %w", err)
-		}
-		return nil
+		return wrap.Error(c.api.RemoveAll(ctx, c.requests, slices.Values(further)), "kubernetes")
 	})
 	if err := removing.Wait(); err != nil || c.own != nil || len(further) == 0 {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
+	"nettoll/internal/wrap"
 )
 
 // Counters reads the counters of this process's network namespace: those of its protocols, from snmp,
@@ -214,8 +215,5 @@ func RouteTo(to netip.Addr) (leads string, err error) {
 // in calls ask in the network namespace at path.
 func in[T any](path string, ask func(*nl.NS) (T, error)) (T, error) {
 	found, err := nl.Ask(path, ask)
-	if err != nil {
-		err = fmt.Errorf("sampler: %w", err)
-	}
-	return found, err
+	return found, wrap.Error(err, "sampler")
 }

@@ -12,6 +12,7 @@ import (
 
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
+	"nettoll/internal/wrap"
 	"nettoll/record"
 )
 
@@ -139,10 +140,7 @@ func KeepWindow(ns string) error {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("sampler: %w", err)
-	}
-	return nil
+	return wrap.Error(err, "sampler")
 }
 
 // turnOff turns the offloads of a device off, and returns the name of one that stays on, or "".

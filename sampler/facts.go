@@ -15,6 +15,7 @@ import (
 
 	"nettoll/internal/emulated"
 	"nettoll/internal/netns"
+	"nettoll/internal/wrap"
 	"nettoll/record"
 )
 
@@ -94,10 +95,7 @@ func number(path string, assumed int) (int, error) {
 		return 0, err
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil {
-		return 0, fmt.Errorf("sampler: %s: %w", path, err)
-	}
-	return n, nil
+	return n, wrap.Error(err, "sampler: %s", path)
 }
 
 func osName(path string) string {

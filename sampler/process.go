@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/wrap"
 	"nettoll/record"
 )
 
@@ -83,10 +84,7 @@ func Switches(proc string) (uint64, error) {
 		return 0, fmt.Errorf("sampler: %w", err)
 	}
 	st, err := fs.Stat()
-	if err != nil {
-		return 0, fmt.Errorf("sampler: read switches: %w", err)
-	}
-	return st.ContextSwitches, nil
+	return st.ContextSwitches, wrap.Error(err, "sampler: read switches")
 }
 
 // cgroupFiles are the files below sys that hold the CPU time of a control group, and their units.
@@ -115,10 +113,7 @@ func Cgroup(sys string) (time.Duration, error) {
 			return 0, fmt.Errorf("sampler: CPU time of the container: %w", err)
 		}
 		n, err := usage(string(b), f.field)
-		if err != nil {
-			return 0, fmt.Errorf("sampler: CPU time of the container: %s: %w", path, err)
-		}
-		return time.Duration(n) * f.unit, nil
+		return time.Duration(n) * f.unit, wrap.Error(err, "sampler: CPU time of the container: %s", path)
 	}
 	return 0, fmt.Errorf("sampler: CPU time of the container: %s has neither cpuacct.usage nor cpu.stat", filepath.Join(sys, "fs/cgroup"))
 }

@@ -20,6 +20,7 @@ import (
 
 	"nettoll/agent"
 	"nettoll/internal/nl"
+	"nettoll/internal/wrap"
 	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/sampler"
@@ -280,10 +281,7 @@ func (c *Container) Addr(six bool) netip.Addr {
 
 // Call calls a method of the container's first process, which is an agent.
 func (c *Container) Call(ctx context.Context, method string, in, out any) error {
-	if err := c.first.Call(ctx, method, in, out); err != nil {
-		return fmt.Errorf("%s: %w", c.name, err)
-	}
-	return nil
+	return wrap.Error(c.first.Call(ctx, method, in, out), "%s", c.name)
 }
 
 func ask[Out any](ctx context.Context, c *Container, method string, in any) (out Out, err error) {

@@ -12,6 +12,7 @@ import (
 
 	"nettoll/agent"
 	"nettoll/internal/nl"
+	"nettoll/internal/wrap"
 )
 
 // Methods of the agent.
@@ -82,8 +83,5 @@ func (h *Host) HasIPVS(ctx context.Context) (has bool, err error) {
 	} else {
 		has, err = ask[bool](ctx, out, methodIPVS, struct{}{})
 	}
-	if err != nil {
-		return false, fmt.Errorf("docker: ask %s for virtual servers: %w", h.name, err)
-	}
-	return has, nil
+	return has, wrap.Error(err, "docker: ask %s for virtual servers", h.name)
 }

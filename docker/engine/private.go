@@ -22,6 +22,7 @@ import (
 	"nettoll/internal/netns"
 	"nettoll/internal/nsexec"
 	"nettoll/internal/undo"
+	"nettoll/internal/wrap"
 	"nettoll/platform"
 )
 
@@ -197,8 +198,5 @@ func overlay(dir string) error {
 	if err := errors.Join(os.Mkdir(upper, 0o755), os.Mkdir(work, 0o700)); err != nil {
 		return err
 	}
-	if err := unix.Mount("overlay", dir, "overlay", 0, "lowerdir="+dir+",upperdir="+upper+",workdir="+work); err != nil {
-		return fmt.Errorf("mount %s: %w", dir, err)
-	}
-	return nil
+	return wrap.Error(unix.Mount("overlay", dir, "overlay", 0, "lowerdir="+dir+",upperdir="+upper+",workdir="+work), "mount %s", dir)
 }

@@ -17,6 +17,7 @@ import (
 	"nettoll/agent"
 	"nettoll/internal/await"
 	"nettoll/internal/emulated"
+	"nettoll/internal/wrap"
 )
 
 // Ingress is the network of every swarm that carries connections to published ports.
@@ -46,10 +47,8 @@ func (s *Swarm) Serve(ctx context.Context, specs ...ServiceSpec) ([]*Service, er
 		names[i] = spec.Host.Number()
 	}
 	err := cmp.Or(Each(atOnce, specs, func(i int, spec ServiceSpec) (err error) {
-		if all[i], err = s.serve(ctx, names[i], spec); err != nil {
-			return fmt.Errorf("docker: service %s: %w", names[i], err)
-		}
-		return nil
+		all[i], err = s.serve(ctx, names[i], spec)
+		return wrap.Error(err, "docker: service %s", names[i])
 	})...)
 	if err != nil {
 		return nil, err

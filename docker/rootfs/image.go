@@ -14,6 +14,8 @@ import (
 	"io/fs"
 	"strings"
 	"time"
+
+	"nettoll/internal/wrap"
 )
 
 // Program is a program of this machine to be put into an image.
@@ -62,10 +64,7 @@ func With(data []Data, programs ...Program) (*Image, error) {
 // paths in the image. It contains nothing of this machine, so that it is the same wherever it is made.
 func Static(texts map[string]string, programs ...Program) (*Image, error) {
 	b := &builder{tree: tree{}}
-	if err := b.static(texts, programs); err != nil {
-		return nil, fmt.Errorf("rootfs: %w", err)
-	}
-	return &Image{b.tree}, nil
+	return &Image{b.tree}, wrap.Error(b.static(texts, programs), "rootfs")
 }
 
 func (b *builder) static(texts map[string]string, programs []Program) error {
@@ -99,10 +98,7 @@ func (m *Image) Stream(w io.Writer) error {
 			return fmt.Errorf("rootfs: write %s: %w", name, err)
 		}
 	}
-	if err := t.Close(); err != nil {
-		return fmt.Errorf("rootfs: write the end of the image: %w", err)
-	}
-	return nil
+	return wrap.Error(t.Close(), "rootfs: write the end of the image")
 }
 
 func (m *Image) write(t *tar.Writer, name string) error {

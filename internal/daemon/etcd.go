@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"nettoll/internal/undo"
+	"nettoll/internal/wrap"
 	"nettoll/platform"
 )
 
@@ -77,8 +78,6 @@ func (e *Etcd) Put(ctx context.Context, key, value string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := Ask(ctx, e.ns, http.MethodPost, e.url+"/v3/kv/put", nil, body); err != nil {
-		return fmt.Errorf("etcd: put %s: %w", key, err)
-	}
-	return nil
+	_, err = Ask(ctx, e.ns, http.MethodPost, e.url+"/v3/kv/put", nil, body)
+	return wrap.Error(err, "etcd: put %s", key)
 }

@@ -24,6 +24,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/oneline"
+	"nettoll/internal/wrap"
 )
 
 // Args are the arguments that make a program of nettoll a keeper: it then calls Main.
@@ -307,10 +308,7 @@ func (k *keeper) start(p Program, stdout, stderr, sent int) (running child, err 
 			err = fmt.Errorf("%w (it is not started as root: everybody must be able to run it)", err)
 		}
 	}
-	if err != nil {
-		return running, fmt.Errorf("fork/exec %s: %w", p.Path, err)
-	}
-	return running, nil
+	return running, wrap.Error(err, "fork/exec %s", p.Path)
 }
 
 // Memory returns a file in memory that contains a text, positioned at its beginning. Unlike a pipe

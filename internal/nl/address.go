@@ -6,6 +6,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"nettoll/internal/wrap"
 )
 
 // Address is an address of a device.
@@ -24,10 +26,7 @@ type Way struct {
 // addresses lists all addresses of a device.
 func (n *NS) addresses(l netlink.Link) ([]netlink.Addr, error) {
 	all, err := ask(func() ([]netlink.Addr, error) { return n.AddrList(l, netlink.FAMILY_ALL) })
-	if err != nil {
-		return nil, fmt.Errorf("list addresses of %s: %w", l.Attrs().Name, err)
-	}
-	return all, nil
+	return all, wrap.Error(err, "list addresses of %s", l.Attrs().Name)
 }
 
 // Addresses returns the addresses of devices that are up, except those of loopback devices, link-local ones, and those

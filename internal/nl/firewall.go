@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/netns"
+	"nettoll/internal/wrap"
 )
 
 // FirewallTable is a table of nftables. The tables of an iptables that is built on nftables are
@@ -29,10 +30,7 @@ func FirewallTables(path string) (all []FirewallTable, err error) {
 		}
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("list firewall tables: %w", err)
-	}
-	return all, nil
+	return all, wrap.Error(err, "list firewall tables")
 }
 
 // RemoveFirewallTables removes all tables except some, with their contents.
@@ -52,10 +50,7 @@ func RemoveFirewallTables(path string, but []FirewallTable) error {
 		}
 		return conn.Flush()
 	})
-	if err != nil {
-		return fmt.Errorf("remove firewall tables %s: %w", strings.Join(names, ", "), err)
-	}
-	return nil
+	return wrap.Error(err, "remove firewall tables %s", strings.Join(names, ", "))
 }
 
 // inFirewall calls fn with a connection to nftables of the namespace at path.

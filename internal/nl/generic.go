@@ -1,13 +1,12 @@
 package nl
 
 import (
-	"fmt"
-
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/netns"
+	"nettoll/internal/wrap"
 )
 
 // From linux/openvswitch.h.
@@ -40,10 +39,8 @@ func RemoveDatapath(path, name string) error {
 			req.AddData(nl.NewRtAttr(datapathName, nl.ZeroTerminated(name)))
 			_, err = ask(func() ([][]byte, error) { return req.Execute(unix.NETLINK_GENERIC, 0) })
 		}
-		if err = unless(err, unix.ENODEV, unix.ENOENT); err != nil {
-			return fmt.Errorf("remove datapath %s: %w", name, err)
-		}
-		return nil
+		err = unless(err, unix.ENODEV, unix.ENOENT)
+		return wrap.Error(err, "remove datapath %s", name)
 	})
 }
 
@@ -63,10 +60,7 @@ func RemoveVirtualServers(path string) error {
 			req.AddData(&nl.Genlmsg{Command: virtualServerFlush, Version: virtualServerVersion})
 			_, err = ask(func() ([][]byte, error) { return req.Execute(unix.NETLINK_GENERIC, 0) })
 		}
-		if err != nil {
-			return fmt.Errorf("remove virtual servers: %w", err)
-		}
-		return nil
+		return wrap.Error(err, "remove virtual servers")
 	})
 }
 
@@ -81,8 +75,5 @@ func HasFamily(path, name string) error {
 
 func genericFamily(name string) (*netlink.GenlFamily, error) {
 	f, err := ask(func() (*netlink.GenlFamily, error) { return netlink.GenlFamilyGet(name) })
-	if err != nil {
-		return nil, fmt.Errorf("find generic netlink family %s: %w", name, err)
-	}
-	return f, nil
+	return f, wrap.Error(err, "find generic netlink family %s", name)
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/netns"
+	"nettoll/internal/wrap"
 )
 
 // Interface is a network device, with its connections to other devices and its counters.
@@ -27,10 +28,7 @@ type Interface struct {
 
 func (n *NS) links() ([]netlink.Link, error) {
 	links, err := ask(n.LinkList)
-	if err != nil {
-		return nil, fmt.Errorf("list devices: %w", err)
-	}
-	return links, nil
+	return links, wrap.Error(err, "list devices")
 }
 
 // Interfaces lists the devices of the namespace.
@@ -95,10 +93,7 @@ func HasDevice(path, name string) (has bool, err error) {
 		has = err == nil
 		return unless(err, unix.ENODEV)
 	})
-	if err != nil {
-		err = fmt.Errorf("find device %s: %w", name, err)
-	}
-	return has, err
+	return has, wrap.Error(err, "find device %s", name)
 }
 
 // indexOf returns the index of a device of the current namespace. Unlike route netlink, this call is
@@ -122,10 +117,7 @@ func UpHere(device string) error {
 		req.SetUint16(req.Uint16() | unix.IFF_UP)
 		return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, req)
 	})
-	if err != nil {
-		return fmt.Errorf("set %s up: %w", device, err)
-	}
-	return nil
+	return wrap.Error(err, "set %s up", device)
 }
 
 // request calls do with a socket of the current namespace and a request about a device.
@@ -191,10 +183,8 @@ const Here Home = -1
 func (n *NS) HomeOf(path string) (Home, error) {
 	id := int(Here)
 	err := netns.Hold(path, func(fd int) (err error) {
-		if id, err = ask(func() (int, error) { return n.GetNetNsIdByFd(fd) }); err != nil {
-			return fmt.Errorf("find number of network namespace: %w", err)
-		}
-		return nil
+		id, err = ask(func() (int, error) { return n.GetNetNsIdByFd(fd) })
+		return wrap.Error(err, "find number of network namespace")
 	})
 	if err != nil {
 		return Here, err

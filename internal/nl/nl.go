@@ -16,6 +16,7 @@ import (
 
 	"nettoll/internal/emulated"
 	"nettoll/internal/netns"
+	"nettoll/internal/wrap"
 )
 
 // NS configures the devices of one network namespace. It must be closed.
@@ -100,10 +101,7 @@ func (n *NS) change(device, what string, do func(netlink.Link) error) error {
 	if err != nil {
 		return err
 	}
-	if err := again(func() error { return do(l) }); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return nil
+	return wrap.Error(again(func() error { return do(l) }), "%s", what)
 }
 
 // unless returns nil for errors which say that the object to be removed does not exist, and all other
@@ -124,10 +122,7 @@ func Attrs(name string, mtu int) netlink.LinkAttrs {
 
 // Add creates a device.
 func (n *NS) Add(l netlink.Link) error {
-	if err := again(func() error { return n.LinkAdd(l) }); err != nil {
-		return fmt.Errorf("add %s %s: %w", l.Type(), l.Attrs().Name, err)
-	}
-	return nil
+	return wrap.Error(again(func() error { return n.LinkAdd(l) }), "add %s %s", l.Type(), l.Attrs().Name)
 }
 
 // AddPair creates a veth pair: one end here and the other, named peer, in the namespace at peerPath.
@@ -146,10 +141,7 @@ func (n *NS) AddVeth(attrs netlink.LinkAttrs, peerPath, peer string) error {
 // Link returns a device.
 func (n *NS) Link(name string) (netlink.Link, error) {
 	l, err := ask(func() (netlink.Link, error) { return n.LinkByName(name) })
-	if err != nil {
-		return nil, fmt.Errorf("find device %s: %w", name, err)
-	}
-	return l, nil
+	return l, wrap.Error(err, "find device %s", name)
 }
 
 // Provisional is the name of devices that agents make on a machine, until they get their own. One can be left there if an

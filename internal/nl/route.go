@@ -8,6 +8,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"nettoll/internal/wrap"
 )
 
 // Default returns the prefix of all addresses of a family.
@@ -31,10 +33,7 @@ func (n *NS) Route(dst netip.Prefix, via netip.Addr, device string) error {
 		}
 		r.LinkIndex = l.Attrs().Index
 	}
-	if err := again(func() error { return n.RouteReplace(r) }); err != nil {
-		return fmt.Errorf("add route to %s via %s: %w", dst, via, err)
-	}
-	return nil
+	return wrap.Error(again(func() error { return n.RouteReplace(r) }), "add route to %s via %s", dst, via)
 }
 
 // Lead adds routes to some destinations over device, without a gateway.
@@ -62,10 +61,8 @@ func (n *NS) UnlinkRoute(dst netip.Prefix) error { return n.unroute(dst, netlink
 
 func (n *NS) unroute(dst netip.Prefix, scope netlink.Scope) error {
 	err := again(func() error { return n.RouteDel(&netlink.Route{Dst: ipNet(dst), Scope: scope}) })
-	if err = unless(err, unix.ESRCH, unix.ENOENT); err != nil { // no such route, or no such table
-		return fmt.Errorf("remove route to %s: %w", dst, err)
-	}
-	return nil
+	err = unless(err, unix.ESRCH, unix.ENOENT) // no such route, or no such table
+	return wrap.Error(err, "remove route to %s", dst)
 }
 
 // routeTo returns the route that packets to an address take.
@@ -87,10 +84,7 @@ func (n *NS) Toward(to netip.Addr) (netlink.Link, error) {
 		return nil, err
 	}
 	l, err := ask(func() (netlink.Link, error) { return n.LinkByIndex(r.LinkIndex) })
-	if err != nil {
-		return nil, fmt.Errorf("find device %d: %w", r.LinkIndex, err)
-	}
-	return l, nil
+	return l, wrap.Error(err, "find device %d", r.LinkIndex)
 }
 
 // RouteTo describes where packets to an address are sent.
@@ -107,10 +101,7 @@ func (n *NS) mainTable() ([]netlink.Route, error) {
 	routes, err := ask(func() ([]netlink.Route, error) {
 		return n.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{Table: unix.RT_TABLE_MAIN}, netlink.RT_FILTER_TABLE)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("list routes: %w", err)
-	}
-	return routes, nil
+	return routes, wrap.Error(err, "list routes")
 }
 
 // RouteDevices returns the device of each route of the main table that has one.

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/netns"
+	"nettoll/internal/wrap"
 )
 
 // packetBuffer is the size of the receive buffer in bytes; the kernel grants at most its
@@ -96,10 +97,7 @@ func CompleteChecksums(path, device string) error {
 			return fmt.Errorf("ethtool: %w", err)
 		}
 		defer tool.Close()
-		if err := tool.Change(device, map[string]bool{txChecksum: false}); err != nil {
-			return fmt.Errorf("turn %s of %s off: %w", txChecksum, device, err)
-		}
-		return nil
+		return wrap.Error(tool.Change(device, map[string]bool{txChecksum: false}), "turn %s of %s off", txChecksum, device)
 	})
 }
 

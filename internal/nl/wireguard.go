@@ -1,22 +1,18 @@
 package nl
 
 import (
-	"fmt"
-
 	"golang.zx2c4.com/wireguard/wgctrl"
 	"golang.zx2c4.com/wireguard/wgctrl/wgtypes"
 
 	"nettoll/internal/netns"
+	"nettoll/internal/wrap"
 )
 
 // WireGuard configures a WireGuard device: a kernel device in this namespace, or the device of a
 // process with a socket in /var/run/wireguard, in any namespace.
 func (n *NS) WireGuard(device string, cfg wgtypes.Config) error {
 	err := n.wgctrl(func(c *wgctrl.Client) error { return c.ConfigureDevice(device, cfg) })
-	if err != nil {
-		return fmt.Errorf("configure WireGuard device %s: %w", device, err)
-	}
-	return nil
+	return wrap.Error(err, "configure WireGuard device %s", device)
 }
 
 // WireGuardPeers returns the present peers of a WireGuard device of either kind.
@@ -28,10 +24,7 @@ func (n *NS) WireGuardPeers(device string) (peers []wgtypes.Peer, err error) {
 		}
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read WireGuard device %s: %w", device, err)
-	}
-	return peers, nil
+	return peers, wrap.Error(err, "read WireGuard device %s", device)
 }
 
 func (n *NS) wgctrl(fn func(*wgctrl.Client) error) error {

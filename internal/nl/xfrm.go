@@ -7,6 +7,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"nettoll/internal/wrap"
 )
 
 // ESP is one direction of IPsec between two hosts: packets from one subnet to another are encrypted
@@ -54,10 +56,7 @@ func (e ESP) add(ns string, dirs ...netlink.Dir) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("add ESP from %s to %s: %w", e.Src, e.Dst, err)
-	}
-	return nil
+	return wrap.Error(err, "add ESP from %s to %s", e.Src, e.Dst)
 }
 
 // Remove undoes Send or Receive. It is not an error if nothing is left to remove.
@@ -70,10 +69,7 @@ func (e ESP) Remove(ns string) error {
 		}
 		return errors.Join(errs...)
 	})
-	if err != nil {
-		return fmt.Errorf("remove ESP from %s to %s: %w", e.Src, e.Dst, err)
-	}
-	return nil
+	return wrap.Error(err, "remove ESP from %s to %s", e.Src, e.Dst)
 }
 
 // Count returns what the namespace has encrypted or decrypted so far.
@@ -85,10 +81,7 @@ func (e ESP) Count(ns string) (packets, bytes uint64, err error) {
 		}
 		return err
 	})
-	if err != nil {
-		return 0, 0, fmt.Errorf("read ESP from %s to %s: %w", e.Src, e.Dst, err)
-	}
-	return packets, bytes, nil
+	return packets, bytes, wrap.Error(err, "read ESP from %s to %s", e.Src, e.Dst)
 }
 
 func (e ESP) state() *netlink.XfrmState {

@@ -18,6 +18,7 @@ import (
 
 	"nettoll/internal/keeper"
 	"nettoll/internal/oneline"
+	"nettoll/internal/wrap"
 	"nettoll/record"
 	"nettoll/sampler"
 )
@@ -166,10 +167,7 @@ func (k *child) begin(c Command, start func() error) error {
 			k.wait()
 		}
 	}()
-	if err := <-started; err != nil {
-		return fmt.Errorf("start %s: %w", c.Path, err)
-	}
-	return nil
+	return wrap.Error(<-started, "start %s", c.Path)
 }
 
 // moreFiles lets the programs that this process starts open as many files as this process may: by
@@ -189,10 +187,7 @@ func pin(cpus []int) error {
 	for _, c := range cpus {
 		set.Set(c)
 	}
-	if err := unix.SchedSetaffinity(0, &set); err != nil {
-		return fmt.Errorf("pin to CPUs %v: %w", cpus, err)
-	}
-	return nil
+	return wrap.Error(unix.SchedSetaffinity(0, &set), "pin to CPUs %v", cpus)
 }
 
 func (k *child) wait() {

@@ -14,6 +14,7 @@ import (
 	"nettoll/agent"
 	"nettoll/internal/nl"
 	"nettoll/internal/nsexec"
+	"nettoll/internal/wrap"
 	"nettoll/platform"
 )
 
@@ -43,10 +44,7 @@ const callTime = 30 * time.Second
 func (m *Machine) call(ctx context.Context, method string, in, out any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, callTime, fmt.Errorf("no answer within %v", callTime))
 	defer cancel()
-	if err := m.agent.Call(ctx, method, in, out); err != nil {
-		return fmt.Errorf("%s: %w", m.name, err)
-	}
-	return nil
+	return wrap.Error(m.agent.Call(ctx, method, in, out), "%s", m.name)
 }
 
 // start starts a process on the machine, in the namespace at space or, if that is empty, in the machine's own. name is

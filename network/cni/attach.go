@@ -15,6 +15,7 @@ import (
 	"nettoll/internal/nl"
 	"nettoll/internal/oneline"
 	"nettoll/internal/plumb"
+	"nettoll/internal/wrap"
 )
 
 // attacher attaches containers.
@@ -82,10 +83,7 @@ func (a *attacher) add(ctx context.Context, n *plumb.Node) error {
 	if err == nil {
 		err = settle(ctx, n, result)
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", n.Name(), err)
-	}
-	return nil
+	return wrap.Error(err, "%s", n.Name())
 }
 
 // conf returns the plugins' parameters for a container.

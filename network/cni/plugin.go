@@ -20,6 +20,7 @@ import (
 	"nettoll/internal/beside"
 	"nettoll/internal/nsexec"
 	"nettoll/internal/oneline"
+	"nettoll/internal/wrap"
 	"nettoll/platform"
 )
 
@@ -89,10 +90,7 @@ type runner struct {
 // FindInPath implements invoke.Exec.
 func (r *runner) FindInPath(plugin string, _ []string) (string, error) {
 	path, err := r.in.find(plugin)
-	if err != nil {
-		return "", fmt.Errorf("no plugin %s: %w", plugin, err)
-	}
-	return path, nil
+	return path, wrap.Error(err, "no plugin %s", plugin)
 }
 
 // ExecPlugin implements invoke.Exec. libcni recognizes plugins older than the command VERSION by

@@ -13,6 +13,7 @@ import (
 	"nettoll/internal/nl"
 	"nettoll/internal/nl/nft"
 	"nettoll/internal/plumb"
+	"nettoll/internal/wrap"
 	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/sampler"
@@ -97,10 +98,7 @@ func (n *build) forget(at []netip.Addr) error {
 			Remedy: "modprobe nf_conntrack_netlink, or use a private engine", Err: err,
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("docker: %w", err)
-	}
-	return nil
+	return wrap.Error(err, "docker")
 }
 
 // addresses returns the addresses of a device of this machine to which packets can be sent from

@@ -7,6 +7,7 @@ import (
 
 	"nettoll/internal/daemon"
 	"nettoll/internal/plumb"
+	"nettoll/internal/wrap"
 	"nettoll/network"
 )
 
@@ -20,10 +21,7 @@ func (v variant) build(ctx context.Context, n *plumb.Network) (*build, error) {
 	}
 	b := &build{Network: n, backend: v.backend, patience: patience}
 	b.OnWire, b.Hops, b.Check = v.wire, plumb.Across(b.side), b.routes
-	if err := b.build(ctx); err != nil {
-		return nil, fmt.Errorf("%s: %w", v.Name, err)
-	}
-	return b, nil
+	return b, wrap.Error(b.build(ctx), "%s", v.Name)
 }
 
 // bridge is the name that flannel's CNI plugin uses.

@@ -14,6 +14,7 @@ import (
 	"nettoll/internal/daemon"
 	"nettoll/internal/nsexec"
 	"nettoll/internal/plumb"
+	"nettoll/internal/wrap"
 	"nettoll/platform"
 )
 
@@ -60,10 +61,7 @@ func (b *build) secret(h *plumb.Host) string { return filepath.Join(b.dir, h.Nam
 // forwards checks that flanneld has added its rules for packets that the host forwards. It does so
 // after writing the lease.
 func (b *build) forwards(ctx context.Context, h *plumb.Host, six bool) error {
-	if err := run(ctx, h, iptables(six), append([]string{"-w", "-C"}, jump...)...); err != nil {
-		return fmt.Errorf("its rules are missing: %w", err)
-	}
-	return nil
+	return wrap.Error(run(ctx, h, iptables(six), append([]string{"-w", "-C"}, jump...)...), "its rules are missing")
 }
 
 // jump is the rule that sends packets to flanneld's own chain.
@@ -81,10 +79,7 @@ func iptables(six bool) string {
 
 // run runs a program on a host to its end.
 func run(ctx context.Context, h *plumb.Host, program string, args ...string) error {
-	if err := nsexec.Run(ctx, h, platform.Command{Path: program, Args: args}); err != nil {
-		return fmt.Errorf("%s: %w", program, err)
-	}
-	return nil
+	return wrap.Error(nsexec.Run(ctx, h, platform.Command{Path: program, Args: args}), "%s", program)
 }
 
 // ending arranges for all flannelds to be stopped at once: each takes more than a second to clean

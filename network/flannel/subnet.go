@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"nettoll/internal/plumb"
+	"nettoll/internal/wrap"
 )
 
 // prefix begins flannel's keys in etcd.
@@ -125,10 +126,8 @@ func parse(text string, six bool) (l lease, err error) {
 			return l, fmt.Errorf("FLANNEL_IPV6_SUBNET: %w", err)
 		}
 	}
-	if l.mtu, err = strconv.Atoi(values["FLANNEL_MTU"]); err != nil {
-		return l, fmt.Errorf("FLANNEL_MTU: %w", err)
-	}
-	return l, nil
+	l.mtu, err = strconv.Atoi(values["FLANNEL_MTU"])
+	return l, wrap.Error(err, "FLANNEL_MTU")
 }
 
 // narrow notes where flanneld gives containers a larger MTU than the device to the other hosts

@@ -7,6 +7,7 @@ import (
 
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
+	"nettoll/internal/wrap"
 	"nettoll/network"
 )
 
@@ -57,10 +58,7 @@ func (m mesh) add(s *plumb.Site, d direction) error {
 	if err := e.Receive(d.to.NS); err != nil {
 		return fmt.Errorf("%s: %w", d.to.Name(), err)
 	}
-	if err := e.Send(d.from.NS); err != nil {
-		return fmt.Errorf("%s: %w", d.from.Name(), err)
-	}
-	return nil
+	return wrap.Error(e.Send(d.from.NS), "%s", d.from.Name())
 }
 
 func (m mesh) side(at *plumb.Node, peer *plumb.Host, f network.Family) []network.Hop {

@@ -15,6 +15,7 @@ import (
 	"nettoll/internal/emulated"
 	"nettoll/internal/plumb"
 	"nettoll/internal/remote"
+	"nettoll/internal/wrap"
 	"nettoll/network"
 	"nettoll/platform"
 )
@@ -217,10 +218,7 @@ func (o overlay) buildPart(ctx context.Context, m *remote.Host, part plumb.Part,
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, emulated.Patience(daemonsTime), fmt.Errorf("it took more than %v", emulated.Patience(daemonsTime)))
 	defer cancel()
-	if err := agentOf(m).Call(ctx, plumb.MethodPart(o.name), part, built); err != nil {
-		return fmt.Errorf("%s: %w", m.Name(), err)
-	}
-	return nil
+	return wrap.Error(agentOf(m).Call(ctx, plumb.MethodPart(o.name), part, built), "%s", m.Name())
 }
 
 // agentOf returns the agent of a machine.

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/nsexec"
+	"nettoll/internal/wrap"
 )
 
 // A lab's first process only does what the first process of a PID namespace must. It starts the program once more,
@@ -190,10 +191,7 @@ func Prepare() error {
 	unix.CloseOnExec(lifeline)
 	// Otherwise, writing to a terminal from its background would stop the program in the middle of a measurement.
 	signal.Ignore(syscall.SIGTTOU)
-	if err := say(wordReady); err != nil {
-		return fmt.Errorf("lab: tell the outer process: %w", err)
-	}
-	return nil
+	return wrap.Error(say(wordReady), "lab: tell the outer process")
 }
 
 var saying sync.Mutex

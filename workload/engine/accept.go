@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"nettoll/internal/wrap"
 )
 
 // listener accepts connections until it is shut. Its socket is closed when nobody uses it any more.
@@ -99,11 +101,7 @@ func (s *session) admit(l *listener, fd int) {
 		unix.Close(fd)
 		return
 	}
-	err := ownThread(f.cpu)
-	if err != nil {
-		err = fmt.Errorf("%s: %w", f.label, err)
-	}
-	err = errors.Join(err, s.equip(f, fd))
+	err := errors.Join(wrap.Error(ownThread(f.cpu), "%s", f.label), s.equip(f, fd))
 	if err != nil {
 		conn.Write(append([]byte{refused}, "server: "+err.Error()...))
 		f.release() // the client reads to the end
@@ -127,10 +125,7 @@ func (s *session) admit(l *listener, fd int) {
 // throughput of iperf3, whose server sends nothing on the connections of its streams. Where responses follow, as in
 // tcp_rr, the kernel takes the connection for an interactive one again.
 func forgetAnswer(fd int) error {
-	if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_QUICKACK, 1); err != nil {
-		return fmt.Errorf("set TCP_QUICKACK: %w", err)
-	}
-	return nil
+	return wrap.Error(unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_QUICKACK, 1), "set TCP_QUICKACK")
 }
 
 // claim returns the flow that a greeting asks for, or nil if the greeting is a stranger's or the

@@ -8,6 +8,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"nettoll/internal/wrap"
 	"nettoll/record"
 )
 
@@ -65,10 +66,7 @@ func (l *latencies) histogram() *hdrhistogram.Histogram {
 // encodeHistogram returns HdrHistogram's compressed V2 encoding as base64 text.
 func encodeHistogram(h *hdrhistogram.Histogram) (string, error) {
 	b, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
-	if err != nil {
-		return "", fmt.Errorf("encode latencies: %w", err)
-	}
-	return string(b), nil
+	return string(b), wrap.Error(err, "encode latencies")
 }
 
 // encodeSum encodes the sum of the latencies of several flows, or returns "" if none of them has

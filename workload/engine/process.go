@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"nettoll/internal/wrap"
 )
 
 // process is the state that all sessions of an agent share: the settings of Go's runtime.
@@ -146,8 +148,5 @@ func ownThread(cpu int) error {
 	}
 	var set unix.CPUSet
 	set.Set(cpu)
-	if err := unix.SchedSetaffinity(0, &set); err != nil {
-		return fmt.Errorf("pin to CPU %d: %w", cpu, err)
-	}
-	return nil
+	return wrap.Error(unix.SchedSetaffinity(0, &set), "pin to CPU %d", cpu)
 }

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/wrap"
 	"nettoll/record"
 )
 
@@ -168,10 +169,7 @@ func (s *session) unattended(f *flow) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f.sleeps = true
-	if err := setTimeouts(f.fd, 0); err != nil {
-		return fmt.Errorf("%s: %w", f.label, err)
-	}
-	return nil
+	return wrap.Error(setTimeouts(f.fd, 0), "%s", f.label)
 }
 
 // attended notes that the flow makes no more steps.

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/wrap"
 	"nettoll/record"
 )
 
@@ -80,10 +81,7 @@ func newSocket(addr netip.AddrPort, socketType int) (fd int, sa unix.Sockaddr, e
 		sa = &unix.SockaddrInet6{Port: int(addr.Port()), Addr: addr.Addr().As16()}
 	}
 	fd, err = unix.Socket(domain, socketType|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return -1, nil, fmt.Errorf("make socket: %w", err)
-	}
-	return fd, sa, nil
+	return fd, sa, wrap.Error(err, "make socket")
 }
 
 // opens makes the socket of a flow, to or at addr, and tunes it.
@@ -120,8 +118,5 @@ func tcpInfo(fd int) (*record.TCPInfo, error) {
 
 func congestionOf(fd int) (string, error) {
 	name, err := unix.GetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION)
-	if err != nil {
-		return "", fmt.Errorf("get TCP_CONGESTION: %w", err)
-	}
-	return strings.TrimRight(name, "\x00"), nil
+	return strings.TrimRight(name, "\x00"), wrap.Error(err, "get TCP_CONGESTION")
 }

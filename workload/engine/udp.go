@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"nettoll/internal/wrap"
 )
 
 // Datagrams have no connection. A client sends the same greeting that begins a TCP connection,
@@ -96,10 +98,7 @@ func (s *session) openDatagrams(f *flow, peer unix.Sockaddr) error {
 	if err := unix.Bind(f.fd, sa); err != nil {
 		return fmt.Errorf("bind %v: %w", f.listener.at, err)
 	}
-	if err := unix.Connect(f.fd, peer); err != nil {
-		return fmt.Errorf("connect to the client: %w", err)
-	}
-	return nil
+	return wrap.Error(unix.Connect(f.fd, peer), "connect to the client")
 }
 
 func (s *session) answer(status byte, text string) []byte {

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"nettoll/internal/wrap"
 	"nettoll/record"
 )
 
@@ -86,10 +87,7 @@ func trafficOf(name string, o record.Options) (traffic, record.Options, error) {
 		o.Streams = max(o.Streams, 1)
 		err = w.options(&o)
 	}
-	if err != nil {
-		return w, o, fmt.Errorf("%s: %w", name, err)
-	}
-	return w, o, nil
+	return w, o, wrap.Error(err, "%s", name)
 }
 
 // refuse returns an error that names an option that is set but not honoured by the workload.

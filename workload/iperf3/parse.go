@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"nettoll/internal/program"
+	"nettoll/internal/wrap"
 	"nettoll/record"
 	"nettoll/workload"
 )
@@ -38,10 +39,8 @@ func parse(job workload.Job, text, _ string) (figures, error) {
 		return figures{}, fmt.Errorf("unknown version %q: tested with %s", o.Start.Version, tested)
 	}
 	f := figures{minor: m}
-	if err := f.read(&o, job); err != nil {
-		return figures{}, fmt.Errorf("output of version 3.%d (tested with %s): %w", m, tested, err)
-	}
-	return f, nil
+	err := f.read(&o, job)
+	return f, wrap.Error(err, "output of version 3.%d (tested with %s)", m, tested)
 }
 
 func (f *figures) read(o *output, job workload.Job) error {
