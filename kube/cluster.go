@@ -23,6 +23,7 @@ import (
 	"nettoll/internal/program"
 	"nettoll/internal/undo"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // Further programs of Kubernetes.
@@ -318,12 +319,7 @@ func (c *Cluster) Fault(ctx context.Context) error {
 	if c.own != nil {
 		return c.keeper.fault(ctx)
 	}
-	for _, d := range c.Daemons() {
-		if err := d.Fault(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return record.Try(c.Daemons(), (*daemon.Daemon).Fault)
 }
 
 // Beside returns the same cluster for another network that stands there at the same time, with names of its own for pods

@@ -26,6 +26,7 @@ import (
 	"nettoll/internal/wrap"
 	"nettoll/network"
 	"nettoll/platform"
+	"nettoll/record"
 	"nettoll/sampler"
 )
 
@@ -183,12 +184,7 @@ func (c *Cluster) await(ctx context.Context, p *Pod) error {
 	if err != nil {
 		return err
 	}
-	for _, container := range p.Containers {
-		if err := container.begin(ctx); err != nil {
-			return fmt.Errorf("%s: %w", container.name, err)
-		}
-	}
-	return nil
+	return record.Try(p.Containers, func(one *Container) error { return wrap.Error(one.begin(ctx), "%s", one.name) })
 }
 
 // until is await.Until for what the API server says, for podTime at most.

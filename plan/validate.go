@@ -57,12 +57,7 @@ func (s Suite) Validate() error {
 
 // firstFault returns the first fault that one of the checks finds.
 func (s Suite) firstFault(checks ...func(Suite) error) error {
-	for _, check := range checks {
-		if err := check(s); err != nil {
-			return err
-		}
-	}
-	return nil
+	return record.Try(checks, func(check func(Suite) error) error { return check(s) })
 }
 
 func (s Suite) checkText() error {

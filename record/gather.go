@@ -54,6 +54,16 @@ func Found[T, V any](all []T, find func(T) (V, bool)) (values []V) {
 	return values
 }
 
+// Try calls do with the values, in their order, until it fails, and returns its error.
+func Try[T any](all []T, do func(T) error) error {
+	for _, one := range all {
+		if err := do(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // AddNew appends values to a list, except those that it contains already.
 func AddNew[T comparable](all []T, values ...T) []T {
 	for _, v := range values {

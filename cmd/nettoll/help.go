@@ -74,12 +74,9 @@ func (a *app) manCommand() *cobra.Command {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err
 			}
-			for _, c := range described(cmd.Root()) {
-				if err := os.WriteFile(filepath.Join(args[0], pageName(c)+".1"), []byte(manPage(c)), 0o644); err != nil {
-					return err
-				}
-			}
-			return nil
+			return record.Try(described(cmd.Root()), func(c *cobra.Command) error {
+				return os.WriteFile(filepath.Join(args[0], pageName(c)+".1"), []byte(manPage(c)), 0o644)
+			})
 		},
 	}
 }

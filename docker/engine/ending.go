@@ -12,6 +12,8 @@ import (
 	"github.com/moby/moby/client"
 
 	"nettoll/internal/emulated"
+	"nettoll/internal/wrap"
+	"nettoll/record"
 )
 
 // deaths records how containers of a run ended. The engine removes them at once, and could not be asked
@@ -133,12 +135,7 @@ func (h *Host) Fault(ctx context.Context) error {
 	h.mu.Lock()
 	made := slices.Clone(h.made)
 	h.mu.Unlock()
-	for _, c := range made {
-		if err := c.fault(ctx); err != nil {
-			return fmt.Errorf("docker: %w", err)
-		}
-	}
-	return nil
+	return wrap.Error(record.Try(made, func(c *Container) error { return c.fault(ctx) }), "docker")
 }
 
 func (c *Container) fault(ctx context.Context) error {

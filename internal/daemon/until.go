@@ -6,6 +6,7 @@ import (
 
 	"nettoll/internal/await"
 	"nettoll/internal/emulated"
+	"nettoll/record"
 )
 
 // interval is the pause between two calls.
@@ -15,10 +16,8 @@ const interval = 20 * time.Millisecond
 // as what is missing, and patience is extended on emulated machines.
 func Until(ctx context.Context, patience time.Duration, ready func(context.Context) error, needed ...*Daemon) error {
 	return await.Until(ctx, emulated.Patience(patience), interval, func(ctx context.Context) (missing, err error) {
-		for _, d := range needed {
-			if err := d.Fault(); err != nil {
-				return nil, err
-			}
+		if err := record.Try(needed, (*Daemon).Fault); err != nil {
+			return nil, err
 		}
 		return ready(ctx), nil
 	})

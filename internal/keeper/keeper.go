@@ -25,6 +25,7 @@ import (
 
 	"nettoll/internal/oneline"
 	"nettoll/internal/wrap"
+	"nettoll/record"
 )
 
 // Args are the arguments that make a program of nettoll a keeper: it then calls Main.
@@ -163,10 +164,8 @@ func (k *keeper) begin() (child, error) {
 			return child{}, err
 		}
 	}
-	for _, p := range k.Before {
-		if err := k.run(p); err != nil {
-			return child{}, err
-		}
+	if err := record.Try(k.Before, k.run); err != nil {
+		return child{}, err
 	}
 	if len(k.Hold) > 0 {
 		if err := hold(k.Hold); err != nil {

@@ -17,6 +17,7 @@ import (
 	"nettoll/internal/emulated"
 	"nettoll/internal/netns"
 	"nettoll/internal/wrap"
+	"nettoll/record"
 )
 
 // NS configures the devices of one network namespace. It must be closed.
@@ -159,12 +160,7 @@ func (n *NS) Remove(name string) error {
 
 // Up brings devices up.
 func (n *NS) Up(names ...string) error {
-	for _, name := range names {
-		if err := n.change(name, fmt.Sprintf("set %s up", name), n.LinkSetUp); err != nil {
-			return err
-		}
-	}
-	return nil
+	return record.Try(names, func(name string) error { return n.change(name, fmt.Sprintf("set %s up", name), n.LinkSetUp) })
 }
 
 // Down brings a device down.
@@ -221,12 +217,7 @@ func (n *NS) Give(device, path, name string) error {
 // Addr gives a device addresses, without duplicate address detection: the addresses of a lab are known
 // to be free. If the device is up, the addresses can be reached when Addr returns.
 func (n *NS) Addr(device string, all ...netip.Prefix) error {
-	for _, p := range all {
-		if err := n.addr(device, p); err != nil {
-			return err
-		}
-	}
-	return nil
+	return record.Try(all, func(p netip.Prefix) error { return n.addr(device, p) })
 }
 
 func (n *NS) addr(device string, p netip.Prefix) error {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/wrap"
+	"nettoll/record"
 )
 
 // Default returns the prefix of all addresses of a family.
@@ -38,12 +39,7 @@ func (n *NS) Route(dst netip.Prefix, via netip.Addr, device string) error {
 
 // Lead adds routes to some destinations over device, without a gateway.
 func (n *NS) Lead(device string, to ...netip.Prefix) error {
-	for _, dst := range to {
-		if err := n.Route(dst, netip.Addr{}, device); err != nil {
-			return err
-		}
-	}
-	return nil
+	return record.Try(to, func(dst netip.Prefix) error { return n.Route(dst, netip.Addr{}, device) })
 }
 
 // LinkRoute adds a route to a destination on the link of a device, without a gateway.

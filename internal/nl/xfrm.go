@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/wrap"
+	"nettoll/record"
 )
 
 // ESP is one direction of IPsec between two hosts: packets from one subnet to another are encrypted
@@ -49,12 +50,9 @@ func (e ESP) add(ns string, dirs ...netlink.Dir) error {
 		if err := again(func() error { return h.XfrmStateAdd(state) }); err != nil {
 			return err
 		}
-		for _, dir := range dirs {
-			if err := again(func() error { return h.XfrmPolicyAdd(e.policy(dir)) }); err != nil {
-				return fmt.Errorf("policy: %w", err)
-			}
-		}
-		return nil
+		return record.Try(dirs, func(dir netlink.Dir) error {
+			return wrap.Error(again(func() error { return h.XfrmPolicyAdd(e.policy(dir)) }), "policy")
+		})
 	})
 	return wrap.Error(err, "add ESP from %s to %s", e.Src, e.Dst)
 }

@@ -12,6 +12,7 @@ import (
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
 	"nettoll/network"
+	"nettoll/record"
 )
 
 // child makes a device (macvlan, ipvlan) in the node on top of the uplink of its host, with the node's
@@ -83,23 +84,13 @@ func (h *Host) onUplink(device string, kind ChildKind) error {
 // Children connects all containers by devices on top of their hosts' uplinks.
 func (n *Network) Children(ctx context.Context, device string, kind ChildKind) error {
 	n.Hops = ChildHops
-	for _, node := range n.Nodes() {
-		if err := n.child(ctx, node, device, kind); err != nil {
-			return err
-		}
-	}
-	return nil
+	return record.Try(n.Nodes(), func(node *Node) error { return n.child(ctx, node, device, kind) })
 }
 
 // ChildrenPart returns the Builder of Children.
 func ChildrenPart(device string, kind ChildKind) Builder {
 	return func(ctx context.Context, s *Site, h *Host) (Built, error) {
-		for _, node := range h.Nodes {
-			if err := s.child(ctx, node, device, kind); err != nil {
-				return Built{}, err
-			}
-		}
-		return Built{}, nil
+		return Built{}, record.Try(h.Nodes, func(node *Node) error { return s.child(ctx, node, device, kind) })
 	}
 }
 

@@ -135,13 +135,8 @@ func (n *Network) remarks() []string {
 }
 
 func (n *Network) fault(ctx context.Context) error {
-	for _, d := range n.Needed {
-		if err := d.Fault(); err != nil {
-			return err
-		}
-	}
-	if n.Check == nil {
-		return nil
+	if err := record.Try(n.Needed, (*daemon.Daemon).Fault); err != nil || n.Check == nil {
+		return err
 	}
 	return n.Check(ctx)
 }

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 
 	"nettoll/internal/nl"
+	"nettoll/internal/wrap"
+	"nettoll/record"
 )
 
 // RouteContainers gives each host routes over the underlay to the containers of the others.
@@ -69,12 +71,9 @@ func (r Routes) Reach(from *Host) error {
 
 // Lost returns an error if a route has disappeared although the daemons still run.
 func (r Routes) Lost(daemon string) error {
-	for _, h := range r.Site.Hosts {
-		if err := r.Reach(h); err != nil {
-			return fmt.Errorf("%s on %s has lost another host: %w", daemon, h.Name(), err)
-		}
-	}
-	return nil
+	return record.Try(r.Site.Hosts, func(h *Host) error {
+		return wrap.Error(r.Reach(h), "%s on %s has lost another host", daemon, h.Name())
+	})
 }
 
 // Forget pushes the removal of a host's routes, including the route for its own whole block.

@@ -11,6 +11,7 @@ import (
 
 	"nettoll/internal/nl"
 	"nettoll/internal/undo"
+	"nettoll/internal/wrap"
 	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/record"
@@ -356,12 +357,9 @@ func (n *Node) changes(plug Attachment) *nl.Batch {
 // CompleteChecksums makes the kernels of the host's containers compute the checksums that they
 // otherwise leave to devices, for programs that receive their frames; see nl.CompleteChecksums.
 func (h *Host) CompleteChecksums() error {
-	for _, n := range h.Nodes {
-		if err := nl.CompleteChecksums(n.NS, n.Device); err != nil {
-			return fmt.Errorf("%s: %w", n.Name(), err)
-		}
-	}
-	return nil
+	return record.Try(h.Nodes, func(n *Node) error {
+		return wrap.Error(nl.CompleteChecksums(n.NS, n.Device), "%s", n.Name())
+	})
 }
 
 func namespace(e platform.Endpoint) (string, error) {

@@ -13,6 +13,7 @@ import (
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
+	"nettoll/record"
 )
 
 // startFelix runs felix on every host, and returns when each has written the routes and
@@ -22,10 +23,8 @@ func (n *build) startFelix(ctx context.Context, etcd string) ([]*daemon.Daemon, 
 	if err := daemon.Hide(&s.Stack, felix.State); err != nil {
 		return nil, err
 	}
-	for _, h := range s.Hosts {
-		if err := n.tidy(h); err != nil {
-			return nil, err
-		}
+	if err := record.Try(s.Hosts, n.tidy); err != nil {
+		return nil, err
 	}
 	return s.Start(ctx, func(ctx context.Context, h *plumb.Host) (*daemon.Daemon, error) {
 		spec := felix.Spec(n.Programs[felix.Program.Name], h.Name(),

@@ -11,6 +11,7 @@ import (
 	"nettoll/internal/daemon"
 	"nettoll/internal/plumb"
 	"nettoll/network"
+	"nettoll/record"
 )
 
 func (v variant) build(ctx context.Context, on *plumb.Network) error {
@@ -42,10 +43,8 @@ func (n *build) build(ctx context.Context) error {
 		}
 	}
 	a := &attacher{tech: n.tech, site: n.Site, on: map[*plumb.Host]*caller{}}
-	for _, h := range n.Hosts {
-		if err := a.host(h, dir); err != nil {
-			return err
-		}
+	if err := record.Try(n.Hosts, func(h *plumb.Host) error { return a.host(h, dir) }); err != nil {
+		return err
 	}
 	if err := a.keepDevices(); err != nil {
 		return err

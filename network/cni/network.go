@@ -10,6 +10,7 @@ import (
 
 	"nettoll/internal/plumb"
 	"nettoll/network"
+	"nettoll/record"
 )
 
 // variant is a conflist.
@@ -74,10 +75,5 @@ func (v variant) have(context.Context) error {
 	if v.list != nil {
 		return v.list.Check(v.in)
 	}
-	for _, plugin := range []string{v.plugin, "host-local"} {
-		if err := v.in.missing(plugin); err != nil {
-			return err
-		}
-	}
-	return nil
+	return record.Try([]string{v.plugin, "host-local"}, v.in.missing)
 }

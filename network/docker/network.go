@@ -12,6 +12,7 @@ import (
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/network"
+	"nettoll/record"
 )
 
 // build is one of Docker's networks under construction: a site whose hosts run engines.
@@ -44,12 +45,7 @@ func begin(topo network.Topology, hosts *engine.Hosts) *build {
 	}
 	n.Refuse = n.without6("this network")
 	n.Check = func(ctx context.Context) error {
-		for _, h := range n.engines {
-			if err := h.Fault(ctx); err != nil {
-				return err
-			}
-		}
-		return nil
+		return record.Try(n.engines, func(h *engine.Host) error { return h.Fault(ctx) })
 	}
 	return n
 }

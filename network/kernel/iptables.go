@@ -8,7 +8,9 @@ import (
 	"nettoll/internal/netns"
 	"nettoll/internal/nl/nft"
 	"nettoll/internal/plumb"
+	"nettoll/internal/wrap"
 	"nettoll/network"
+	"nettoll/record"
 )
 
 // IPTables returns the driver of containers behind a bridge, with external addresses on devices of
@@ -24,12 +26,9 @@ func IPTables() network.Driver {
 			t := translation{n.Site, map[key]nft.Rule{}, map[key]nft.Rule{}}
 			n.Translated, n.Hops = true, t.hops
 			n.Reach = func(_, to *plumb.Node, f network.Family) netip.Addr { return external(to, f == network.IPv6) }
-			for _, h := range n.Site.Hosts {
-				if err := t.host(ctx, h); err != nil {
-					return fmt.Errorf("iptables: %s: %w", h.Name(), err)
-				}
-			}
-			return nil
+			return record.Try(n.Site.Hosts, func(h *plumb.Host) error {
+				return wrap.Error(t.host(ctx, h), "iptables: %s", h.Name())
+			})
 		},
 	}.Driver()
 }

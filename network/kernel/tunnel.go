@@ -11,6 +11,7 @@ import (
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/network"
+	"nettoll/record"
 )
 
 // tunnel describes a network of tunnels between hosts.
@@ -96,10 +97,8 @@ func (t tunnel) build(ctx context.Context, n *plumb.Network) (err error) {
 	if err := n.Fits(t.Name, t.Families, t.payload); err != nil {
 		return err
 	}
-	for _, h := range n.Site.Hosts {
-		if err := t.host(ctx, n.Site, h); err != nil {
-			return err
-		}
+	if err := record.Try(n.Site.Hosts, func(h *plumb.Host) error { return t.host(ctx, n.Site, h) }); err != nil {
+		return err
 	}
 	side := func(at *plumb.Node, peer *plumb.Host, _ network.Family) []network.Hop {
 		return []network.Hop{at.Host.Hop(t.leading(peer))}
@@ -153,12 +152,7 @@ func (t tunnel) host(ctx context.Context, s *plumb.Site, h *plumb.Host) error {
 		return err
 	}
 	return nl.With(h.NS, func(n *nl.NS) error {
-		for _, other := range ends {
-			if err := t.end(n, s, h, other, mtu); err != nil {
-				return err
-			}
-		}
-		return nil
+		return record.Try(ends, func(other *plumb.Host) error { return t.end(n, s, h, other, mtu) })
 	})
 }
 

@@ -128,12 +128,7 @@ func (v variant) build(ctx context.Context, topo network.Topology, p platform.Pl
 		if err := n.cluster.Fault(ctx); err != nil { // with its API server, or its keeper, all pods end
 			return err
 		}
-		for _, p := range n.pods {
-			if err := p.Fault(ctx); err != nil {
-				return err
-			}
-		}
-		return nil
+		return record.Try(n.pods, func(p *kube.Pod) error { return p.Fault(ctx) })
 	}
 	n.MadeUp = n.madeUp
 	if !n.borrowed() {

@@ -20,6 +20,7 @@ import (
 	"nettoll/internal/plumb"
 	"nettoll/network"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // bridge is the bridge with the containers of a host as ports.
@@ -245,12 +246,7 @@ func (v *vswitch) sweep(ctx context.Context, t variant) error {
 		if t.tunnel != nil {
 			names = append(names, t.tunnel.device)
 		}
-		for _, name := range names {
-			if err := n.Remove(name); err != nil {
-				return err
-			}
-		}
-		return nil
+		return record.Try(names, n.Remove)
 	}))
 	return errors.Join(errs...)
 }

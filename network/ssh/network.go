@@ -4,10 +4,10 @@ package ssh
 
 import (
 	"context"
-	"fmt"
 
 	"nettoll/internal/plumb"
 	"nettoll/internal/remote"
+	"nettoll/internal/wrap"
 	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/record"
@@ -82,12 +82,7 @@ func begin(ctx context.Context, name string, topo network.Topology, p platform.P
 	}
 	n := &build{Network: &plumb.Network{Site: site}, machines: hosts.Machines, spaces: make([][]string, len(hosts.Machines))}
 	n.Check = func(context.Context) error {
-		for _, h := range hosts.Machines {
-			if err := h.Err(); err != nil {
-				return fmt.Errorf("%s is lost: %w", h.Name(), err)
-			}
-		}
-		return nil
+		return record.Try(hosts.Machines, func(h *remote.Host) error { return wrap.Error(h.Err(), "%s is lost", h.Name()) })
 	}
 	return n, nil
 }

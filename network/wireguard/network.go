@@ -13,6 +13,7 @@ import (
 	"nettoll/internal/plumb"
 	"nettoll/internal/program"
 	"nettoll/network"
+	"nettoll/record"
 )
 
 // variant is one variant of WireGuard.
@@ -100,12 +101,9 @@ func route(n *nl.NS, s *plumb.Site, h *plumb.Host) error {
 	if err := n.Up(device(h)); err != nil {
 		return err
 	}
-	for _, other := range s.Others(h) {
-		if err := n.Lead(device(h), plumb.Subnet(other.Index, false), plumb.Subnet(other.Index, true)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return record.Try(s.Others(h), func(other *plumb.Host) error {
+		return n.Lead(device(h), plumb.Subnet(other.Index, false), plumb.Subnet(other.Index, true))
+	})
 }
 
 func side(at *plumb.Node, _ *plumb.Host, _ network.Family) []network.Hop {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"nettoll/agent"
+	"nettoll/record"
 	"nettoll/workload"
 )
 
@@ -103,12 +104,7 @@ func (t *trial) window(ctx context.Context) error {
 // stop ends the sessions, the clients' first: a server takes a closed connection for the end of its
 // flow.
 func (t *trial) stop(ctx context.Context) error {
-	for _, parties := range [][]*party{t.clients, t.servers} {
-		if err := t.each(ctx, parties, t.stopParty); err != nil {
-			return err
-		}
-	}
-	return nil
+	return record.Try([][]*party{t.clients, t.servers}, func(parties []*party) error { return t.each(ctx, parties, t.stopParty) })
 }
 
 func (t *trial) stopParty(ctx context.Context, p *party) error {

@@ -52,12 +52,9 @@ func (s *session) tune(fd int) error {
 // setTimeouts bounds how long a receive or send waits; 0 is no bound.
 func setTimeouts(fd int, wait time.Duration) error {
 	tv := unix.NsecToTimeval(int64(wait))
-	for _, option := range []int{unix.SO_RCVTIMEO, unix.SO_SNDTIMEO} {
-		if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, option, &tv); err != nil {
-			return fmt.Errorf("set socket timeout: %w", err)
-		}
-	}
-	return nil
+	return wrap.Error(record.Try([]int{unix.SO_RCVTIMEO, unix.SO_SNDTIMEO}, func(option int) error {
+		return unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, option, &tv)
+	}), "set socket timeout")
 }
 
 // congestionError names the available algorithms.

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 
+	"nettoll/record"
 	"nettoll/workload"
 )
 
@@ -43,12 +44,7 @@ func run(ctx context.Context, job workload.Job) (workload.Result, error) {
 
 // inOrder runs the phases of a trial until one fails.
 func inOrder(ctx context.Context, phases ...func(context.Context) error) error {
-	for _, phase := range phases {
-		if err := phase(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+	return record.Try(phases, func(phase func(context.Context) error) error { return phase(ctx) })
 }
 
 // call calls one of the job's observers, if it is set.

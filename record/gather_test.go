@@ -1,0 +1,27 @@
+package record_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"nettoll/record"
+)
+
+func TestTry(t *testing.T) {
+	failed := errors.New("two")
+	var called []int
+	do := func(n int) error {
+		called = append(called, n)
+		if n == 2 {
+			return failed
+		}
+		return nil
+	}
+	if err := record.Try([]int{1, 2, 3}, do); err != failed || !slices.Equal(called, []int{1, 2}) {
+		t.Errorf("%v after %v", err, called)
+	}
+	if err := record.Try([]int{1, 3}, do); err != nil {
+		t.Error(err)
+	}
+}
