@@ -105,6 +105,14 @@ type Uplink struct {
 	Addr6  netip.Prefix
 }
 
+// Addr returns the address of one version of IP; the zero value if the host has none.
+func (u Uplink) Addr(six bool) netip.Prefix {
+	if six {
+		return u.Addr6
+	}
+	return u.Addr4
+}
+
 // Facts are further properties of an endpoint.
 type Facts struct {
 	// NetNS is a path to its network namespace, if that can be reached from here, so that networks which only

@@ -269,12 +269,7 @@ func (h *Host) Number() string {
 }
 
 // Addr returns the host's address on the underlay; the zero value if it has none.
-func (h *Host) Addr(six bool) netip.Addr {
-	if six {
-		return h.Uplink().Addr6.Addr()
-	}
-	return h.Uplink().Addr4.Addr()
-}
+func (h *Host) Addr(six bool) netip.Addr { return h.Uplink().Addr(six).Addr() }
 
 // Empty removes the objects that were made on the engine: services, then containers, then networks.
 // Objects that cannot be removed are tried again by the next call. The error is one line.

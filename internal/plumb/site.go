@@ -243,12 +243,7 @@ func Unaddressed(_, _ *Node, f network.Family, at netip.Addr) error {
 }
 
 // OnUnderlay returns the host's address on the underlay.
-func (h *Host) OnUnderlay(six bool) netip.Addr {
-	if six {
-		return h.Uplink().Addr6.Addr()
-	}
-	return h.Uplink().Addr4.Addr()
-}
+func (h *Host) OnUnderlay(six bool) netip.Addr { return h.Uplink().Addr(six).Addr() }
 
 // Node is an endpoint of the site.
 type Node struct {

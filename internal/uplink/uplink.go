@@ -60,9 +60,9 @@ func Join(ctx context.Context, all []Machine) ([]platform.Uplink, error) {
 			if !ok {
 				continue
 			}
-			was := address(links[0], six)
+			was := links[0].Addr(six)
 			if !was.IsValid() && links[0].Device != p.a.Device { // others have no address of this IP version
-				was = address(links[0], !six)
+				was = links[0].Addr(!six)
 			}
 			if i > 0 && was.IsValid() && was != p.a.At {
 				return nil, fmt.Errorf("%s reaches %s from %s, and others from %s; name its address with --address %s=ADDRESS", first.Name, m.Name, p.a.At.Addr(), was.Addr(), first.Name)
@@ -96,14 +96,6 @@ func versions(a, b Machine) []bool {
 		return []bool{true, false}
 	}
 	return []bool{false, true}
-}
-
-// address returns the address of an uplink.
-func address(l platform.Uplink, six bool) netip.Prefix {
-	if six {
-		return l.Addr6
-	}
-	return l.Addr4
 }
 
 // lies notes an address of a machine towards the others.

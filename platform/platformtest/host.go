@@ -80,24 +80,17 @@ func reach(t *testing.T, hosts platform.Hosts) {
 					t.Skip("the hosts show no namespace to talk from")
 				}
 				before := uplinkBytes(t, all)
-				payload := Exchange(t, from, to, address(server, six))
+				payload := Exchange(t, from, to, server.Uplink().Addr(six).Addr())
 				after := uplinkBytes(t, all)
 				for _, h := range []int{i, k} {
 					if crossed := after[h] - before[h]; i != k && crossed < payload {
 						t.Errorf("%s to %s: %d bytes crossed the uplink of %s, the payload was %d",
-							client.Name(), address(server, six), crossed, all[h].Name(), payload)
+							client.Name(), server.Uplink().Addr(six).Addr(), crossed, all[h].Name(), payload)
 					}
 				}
 			}
 		}
 	}
-}
-
-func address(h platform.Host, six bool) netip.Addr {
-	if six {
-		return h.Uplink().Addr6.Addr()
-	}
-	return h.Uplink().Addr4.Addr()
 }
 
 // uplinkBytes returns the bytes that have crossed the uplink of each host.
