@@ -321,12 +321,12 @@ func (j *judge) fastest() finding {
 				continue
 			}
 			rivals++
+			others = record.AddNew(others, network)
 			if c.level {
 				level = true
 				continue
 			}
 			least = min(least, c.ahead)
-			others = record.AddNew(others, network)
 		}
 		switch {
 		case rivals == 0:
