@@ -461,6 +461,20 @@ func TestSweepsRepeatNoDoubts(t *testing.T) {
 	}
 }
 
+// A size that was not set is the tool's own choice, and not 0.
+func TestSizesThatWereNotSet(t *testing.T) {
+	for want, o := range map[string]record.Options{
+		"":                        {},
+		"64 B there":              {RequestSize: 64},
+		"16 KiB back":             {ResponseSize: 16 << 10},
+		"64 B there, 16 KiB back": {RequestSize: 64, ResponseSize: 16 << 10},
+	} {
+		if got := optionsText(o); got != want {
+			t.Errorf("%+v: %q, want %q", o, got, want)
+		}
+	}
+}
+
 func TestFlagsStayWhole(t *testing.T) {
 	const want = `measure with <span class="flag">--offload</span> off &lt;b&gt; or <span class="flag">--max-rounds</span> 9`
 	if got := string(flags("measure with --offload off <b> or --max-rounds 9")); got != want {
