@@ -91,6 +91,7 @@ type Row struct {
 	Reason  string                `json:"reason,omitempty"` // of the last trial that is not OK
 	Remedy  string                `json:"remedy,omitempty"`
 	Counts  map[record.Status]int `json:"trials"`
+	Lost    []Lost                `json:"-"`                    // one for each status other than OK that trials have, the gravest first
 	Figures []Figure              `json:"metrics"`              // in the order of record.Kinds
 	CPU     []Figure              `json:"cpu,omitempty"`        // CPU use in the window, in the order of CPUKinds; empty if it was not recorded
 	Costs   []Figure              `json:"cpu_cost,omitempty"`   // CPU use per amount moved, in the order of CPUKinds; see costs
@@ -316,6 +317,7 @@ func newRow(c series, in circumstances) Row {
 			row.Path = t.Path
 		}
 	}
+	row.Lost = lost(c)
 	row.Endpoints, _ = c.lastSetup()
 	row.Limit = c.limit()
 	if row.Counts[record.OK] > 0 {

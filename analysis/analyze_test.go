@@ -95,11 +95,14 @@ func TestAnalyzeLostTrials(t *testing.T) {
 		network, reason, remedy string
 		status                  record.Status
 		counts                  map[record.Status]int
+		lost                    []Lost
 		codes                   []string
 	}{
-		{"host", "second", "", record.Failed, map[record.Status]int{record.Failed: 2}, []string{WarnFailed}},
-		{"bridge", "broke", "", record.Failed, map[record.Status]int{record.Failed: 1, record.Invalid: 1}, []string{WarnFailed, WarnInvalid}},
-		{"ovs", "no openvswitch", "modprobe openvswitch", record.Skipped, map[record.Status]int{record.Skipped: 1}, nil},
+		{"host", "second", "", record.Failed, map[record.Status]int{record.Failed: 2}, []Lost{{record.Failed, 2, "second", ""}}, []string{WarnFailed}},
+		{"bridge", "broke", "", record.Failed, map[record.Status]int{record.Failed: 1, record.Invalid: 1},
+			[]Lost{{record.Failed, 1, "broke", ""}, {record.Invalid, 1, "bypassed", ""}}, []string{WarnFailed, WarnInvalid}},
+		{"ovs", "no openvswitch", "modprobe openvswitch", record.Skipped, map[record.Status]int{record.Skipped: 1},
+			[]Lost{{record.Skipped, 1, "no openvswitch", "modprobe openvswitch"}}, nil},
 	} {
 		r := rowOf(t, res, tt.network)
 		if r.Status != tt.status || r.Reason != tt.reason || r.Remedy != tt.remedy || len(r.Figures) != 0 || r.Latency != nil {
@@ -107,6 +110,9 @@ func TestAnalyzeLostTrials(t *testing.T) {
 		}
 		if diff := cmp.Diff(tt.counts, r.Counts); diff != "" {
 			t.Errorf("%s: counts %s", tt.network, diff)
+		}
+		if diff := cmp.Diff(tt.lost, r.Lost); diff != "" {
+			t.Errorf("%s: lost %s", tt.network, diff)
 		}
 		if !slices.Equal(codes(r.Warnings), tt.codes) {
 			t.Errorf("%s: warnings %q, want %q", tt.network, codes(r.Warnings), tt.codes)

@@ -173,7 +173,7 @@ func doubts(row Row, c series, in circumstances) warnings {
 	if len(c.trials) == 0 {
 		return warnings{{WarnNotMeasured, "planned, but not tried", "resume this run (--resume)"}}
 	}
-	out := lost(c)
+	out := lostDoubts(row.Lost, len(c.trials))
 	if row.Status != record.OK {
 		cause, _, found := strings.Cut(row.Reason, " (seen as: ")
 		return append(out, slices.DeleteFunc(carried(c), func(w Warning) bool {
@@ -234,28 +234,42 @@ func doubts(row Row, c series, in circumstances) warnings {
 	return out
 }
 
-// lost returns the warnings about trials without figures, with the reason of the
-// last. A cell that was skipped in every round has none: its row gives the reason.
-func lost(c series) (out warnings) {
-	for _, is := range []struct {
-		status    record.Status
-		code, did string
-	}{
-		{record.Failed, WarnFailed, "failed"},
-		{record.Invalid, WarnInvalid, "did not take the intended path"},
-		{record.Skipped, WarnSkipped, "were skipped"},
-	} {
-		all := record.Those(c.trials, func(t *record.Trial) bool { return t.Status == is.status })
-		n, of := len(all), len(c.trials)
-		if n == 0 || is.status == record.Skipped && n == of {
+// Lost is what happened to the trials of a cell that have the same status, which is not OK.
+type Lost struct {
+	Status         record.Status
+	Trials         int
+	Reason, Remedy string // of the last of them
+}
+
+// lost gathers the trials without figures by their status.
+func lost(c series) (all []Lost) {
+	for _, status := range []record.Status{record.Failed, record.Invalid, record.Skipped} {
+		same := record.Those(c.trials, func(t *record.Trial) bool { return t.Status == status })
+		if n := len(same); n > 0 {
+			all = append(all, Lost{status, n, same[n-1].Reason, same[n-1].Remedy})
+		}
+	}
+	return all
+}
+
+// lostDoubts returns the warnings about trials without figures, of this many in all. A cell that was skipped in every
+// round has none: its row gives the reason.
+func lostDoubts(all []Lost, of int) (out warnings) {
+	doubts := map[record.Status]struct{ code, did string }{
+		record.Failed:  {WarnFailed, "failed"},
+		record.Invalid: {WarnInvalid, "did not take the intended path"},
+		record.Skipped: {WarnSkipped, "were skipped"},
+	}
+	for _, l := range all {
+		if l.Status == record.Skipped && l.Trials == of {
 			continue
 		}
-		last := all[n-1]
-		text := fmt.Sprintf("%d of %d trials %s", n, of, is.did)
-		if last.Reason != "" {
-			text += ": " + last.Reason
+		d := doubts[l.Status]
+		text := fmt.Sprintf("%d of %d trials %s", l.Trials, of, d.did)
+		if l.Reason != "" {
+			text += ": " + l.Reason
 		}
-		out = append(out, Warning{is.code, text, last.Remedy})
+		out = append(out, Warning{d.code, text, l.Remedy})
 	}
 	return out
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"nettoll/analysis"
 	"nettoll/record"
 )
@@ -209,6 +211,33 @@ func TestEndsOfTransactions(t *testing.T) {
 	}
 	if text := g.measuredWith(); strings.Contains(text, "cubic") {
 		t.Errorf("of transactions it is no part of the result: %s", text)
+	}
+}
+
+// TestWhatIsMissingHasItsOwnReason checks that each status of trials is named with its own reason and remedy, whichever
+// of them was the last, and once for all workloads that have it.
+func TestWhatIsMissingHasItsOwnReason(t *testing.T) {
+	f := specimenFile()
+	for i := range f.Trials {
+		tr := &f.Trials[i]
+		if tr.Cell.Network == "proxy" && tr.Cell.Workload == record.TCPStream && tr.Round == 5 || tr.Cell.Network == "flannel" && tr.Round == 1 {
+			tr.Status, tr.Reason, tr.Remedy = record.Invalid, "another path", "close it"
+		}
+	}
+	var got []string
+	for _, g := range newDocument(analysis.Analyze(f)).Groups {
+		got = append(got, record.Each(g.Missing, func(a absence) string { return a.Network + " " + a.text() })...)
+	}
+	want := []string{
+		"proxy (tcp_stream) 2 of 12 trials failed: engine: dial 198.18.0.1:5201: connection refused.",
+		"proxy (tcp_stream) 1 of 12 trials invalid: another path; fix: close it.",
+		"ovs skipped: ovs-vswitchd is not on PATH; fix: install openvswitch-switch (Debian: apt-get install openvswitch-switch).",
+		"flannel 2 of 3 trials failed: flannel: start flanneld on h2: exit status 1: operation not supported.",
+		"flannel 1 of 3 trials invalid: another path; fix: close it.",
+		"overlay-encrypted invalid: 0 B of 6.2 GB crossed h1/esp: the payload took another way.",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -111,19 +111,21 @@ func (g group) absences() []absence {
 			if row == nil {
 				continue
 			}
-			if a, ok := absenceOf(*row); ok {
+			for _, a := range absencesOf(*row) {
 				a.Network, a.workload = l.name, g.scenarios[i].Cell.Workload
 				own = append(own, a)
 			}
 		}
-		differs := slices.ContainsFunc(own, func(a absence) bool {
-			return a.status != own[0].status || a.reason != own[0].reason || a.counted != own[0].counted
-		})
-		if len(own) > 0 && len(own) == len(g.scenarios) && !differs {
-			own[0].workload = ""
-			own = own[:1]
+		anywhere := func(a absence) absence {
+			a.workload = ""
+			return a
 		}
-		all = append(all, own...)
+		for _, same := range record.Gather(own, anywhere) {
+			if len(same) == len(g.scenarios) {
+				same = []absence{anywhere(same[0])}
+			}
+			all = append(all, same...)
+		}
 	}
 	return gathered(all)
 }
@@ -144,23 +146,23 @@ func gathered(all []absence) (out []absence) {
 	return out
 }
 
-func absenceOf(row analysis.Row) (absence, bool) {
-	a := absence{status: cmp.Or(string(row.Status), "not tried"), reason: row.Reason, remedy: row.Remedy}
-	if row.Status != record.OK {
-		return a, true
-	}
+// absencesOf describes what is missing from a row: one absence for each status other than OK, with its own reason.
+func absencesOf(row analysis.Row) (all []absence) {
 	total := 0
 	for _, n := range row.Counts {
 		total += n
 	}
-	for _, status := range []record.Status{record.Failed, record.Invalid, record.Skipped} {
-		if n := row.Counts[status]; n > 0 {
-			a.status = string(status)
-			a.counted = strconv.Itoa(n) + " of " + strconv.Itoa(total) + " trials"
-			return a, true
+	for _, l := range row.Lost {
+		a := absence{status: string(l.Status), reason: l.Reason, remedy: l.Remedy}
+		if l.Trials < total {
+			a.counted = strconv.Itoa(l.Trials) + " of " + strconv.Itoa(total) + " trials"
 		}
+		all = append(all, a)
 	}
-	return a, false
+	if len(all) == 0 && row.Status != record.OK {
+		all = []absence{{status: cmp.Or(string(row.Status), "not tried"), reason: row.Reason, remedy: row.Remedy}}
+	}
+	return all
 }
 
 // Why describes the absence without its remedy.

@@ -65,6 +65,7 @@ var awkward = sync.OnceValue(func() map[string]analysis.Result {
 	})
 	all["hostile"] = specimenWith(func(row *analysis.Row) {
 		row.Cell.Network, row.Reason, row.Remedy = hostile+row.Cell.Network, hostile, hostile
+		row.Lost = []analysis.Lost{{Status: record.Failed, Trials: 1, Reason: hostile, Remedy: hostile}}
 		row.Warnings = []analysis.Warning{{Code: hostile, Text: hostile, Advice: hostile}}
 		row.Path, row.Endpoints = slices.Clone(row.Path), slices.Clone(row.Endpoints)
 		for i := range row.Path {

@@ -373,7 +373,7 @@ func sweepAbsences(s analysis.Sweep) (all []absence) {
 	planned := map[string]int{}
 	for l, row := range s.Rows() {
 		planned[l.Network]++
-		if a, ok := absenceOf(row); ok {
+		for _, a := range absencesOf(row) {
 			a.Network, a.counted = l.Network, ""
 			met = append(met, a)
 		}
