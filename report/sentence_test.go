@@ -461,6 +461,35 @@ func TestSweepsRepeatNoDoubts(t *testing.T) {
 	}
 }
 
+// A cell of a sweep that has figures did not fail, even if some of its trials did.
+func TestSweepsTellLostTrialsFromLostCells(t *testing.T) {
+	f := loadsFile()
+	for i := range f.Trials {
+		tr := &f.Trials[i]
+		switch rate := tr.Cell.Options.Rate; {
+		case tr.Cell.Network == "published" && rate == 20_000:
+			tr.Status, tr.Reason = record.Failed, "broke"
+		case tr.Cell.Network == "bridge" && rate == 1000 && tr.Round == 3:
+			tr.Status, tr.Reason = record.Failed, "broke"
+		case tr.Cell.Network == "bridge" && rate < 10_000 && tr.Round == 7:
+			tr.Status, tr.Reason = record.Invalid, "another path"
+		}
+	}
+	res := analysis.Analyze(f)
+	if len(res.Sweeps) != 1 {
+		t.Fatalf("%d sweeps", len(res.Sweeps))
+	}
+	got := record.Each(sweepAbsences(res.Sweeps[0]), func(a absence) string { return a.Network + " " + a.text() })
+	want := []string{
+		"bridge had failed trials in 1 of 4 cells: broke.",
+		"bridge had invalid trials in 2 of 4 cells: another path.",
+		"published failed in 1 of 4 cells: broke.",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // A size that was not set is the tool's own choice, and not 0.
 func TestSizesThatWereNotSet(t *testing.T) {
 	for want, o := range map[string]record.Options{

@@ -367,13 +367,17 @@ func shownSweeps(all []analysis.Sweep) (sweeps []analysis.Sweep, inner []bool) {
 	return sweeps, inner
 }
 
-// sweepAbsences describes what is missing and why, each reason once for all networks and cells.
+// sweepAbsences describes what is missing and why, each reason once for all networks and cells. A cell with figures of
+// which only some trials are missing has not failed itself.
 func sweepAbsences(s analysis.Sweep) (all []absence) {
 	var met []absence
 	planned := map[string]int{}
 	for l, row := range s.Rows() {
 		planned[l.Network]++
 		for _, a := range absencesOf(row) {
+			if row.Status == record.OK {
+				a.status = "had " + a.status + " trials"
+			}
 			a.Network, a.counted = l.Network, ""
 			met = append(met, a)
 		}
