@@ -202,6 +202,35 @@ func TestEndsTellTheCongestionControlInUse(t *testing.T) {
 	}
 }
 
+// TestEndsClaimOnlyWhatIsKnown checks that offloads are called those of the baseline only if both ends tell them.
+func TestEndsClaimOnlyWhatIsKnown(t *testing.T) {
+	both := map[string]bool{"tso": true, "gro": true}
+	for _, tt := range []struct {
+		name       string
+		base, ends record.Endpoint
+		left       []marked
+		same       bool
+	}{
+		{"the same", record.Endpoint{Role: "client", Offloads: both}, record.Endpoint{Role: "client", Offloads: both}, nil, true},
+		{"one differs", record.Endpoint{Role: "client", Offloads: both}, record.Endpoint{Role: "client", Offloads: map[string]bool{"tso": false, "gro": true}},
+			[]marked{{Text: "tso", Differs: true, Off: true}}, false},
+		{"not known", record.Endpoint{Role: "client", Offloads: both}, record.Endpoint{Role: "client"}, nil, false},
+		{"not known of the baseline", record.Endpoint{Role: "client", Offloads: map[string]bool{"tso": true}}, record.Endpoint{Role: "client", Offloads: both},
+			[]marked{{Text: "gro"}}, false},
+		{"the other end", record.Endpoint{Role: "server", Offloads: both}, record.Endpoint{Role: "client", Offloads: both},
+			[]marked{{Text: "gro", Same: true}, {Text: "tso", Same: true}}, false},
+	} {
+		of := func(name string, e record.Endpoint) line {
+			return line{name: name, network: name, native: name == "host", rows: []*analysis.Row{{Endpoints: []record.Endpoint{e}}}}
+		}
+		s := section{group: &group{lines: []line{of("host", tt.base), of("bridge", tt.ends)}}}
+		got := s.Facts()[1]
+		if !slices.Equal(got.Offloads, tt.left) || got.SameOffloads != tt.same || got.SameParameters {
+			t.Errorf("%s: %+v", tt.name, got)
+		}
+	}
+}
+
 // TestEndsOfTransactions checks that flows of transactions, too, show the congestion control in use.
 func TestEndsOfTransactions(t *testing.T) {
 	flows := []record.Flow{{Transactions: 1, TCP: &record.TCPInfo{Congestion: "cubic"}}}

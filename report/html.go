@@ -295,13 +295,15 @@ type endpointView struct {
 	Device, Address      string
 	MTU, Qdisc, CPUs     marked
 	Offloads, Parameters []marked
-	Reduced              bool // only offloads and parameters that differ from the baseline's are left
+	// All offloads, or parameters, are the same as the baseline's, and are left out.
+	SameOffloads, SameParameters bool
 }
 
+// marked is a value next to the baseline's. If either of them is not known, it neither differs nor is the same.
 type marked struct {
-	Text    string
-	Differs bool
-	Off     bool
+	Text          string
+	Differs, Same bool
+	Off           bool
 }
 
 // Facts compares the ends of every network with native's.
@@ -314,12 +316,12 @@ func (s *section) Facts() (all []endpointView) {
 			base = endpoints(n)
 		}
 		for _, e := range endpoints(l) {
-			b := e
-			if at := slices.IndexFunc(base, func(n record.Endpoint) bool { return n.Role == e.Role }); at >= 0 {
-				b = base[at]
+			b, found := record.First(base, func(n record.Endpoint) bool { return n.Role == e.Role })
+			if !found {
+				b = e
 			}
 			v := newEndpoint(l.name, e, b, used)
-			if !l.native && len(base) > 0 {
+			if !l.native && found {
 				v.onlyDifferent()
 			}
 			all = append(all, v)
@@ -330,9 +332,12 @@ func (s *section) Facts() (all []endpointView) {
 
 // onlyDifferent removes offloads and parameters that are the same as the baseline's.
 func (v *endpointView) onlyDifferent() {
-	same := func(m marked) bool { return !m.Differs }
-	v.Offloads, v.Parameters = slices.DeleteFunc(v.Offloads, same), slices.DeleteFunc(v.Parameters, same)
-	v.Reduced = true
+	reduced := func(all []marked) (left []marked, same bool) {
+		left = record.Those(all, func(m marked) bool { return !m.Same })
+		return left, len(all) > 0 && len(left) == 0
+	}
+	v.Offloads, v.SameOffloads = reduced(v.Offloads)
+	v.Parameters, v.SameParameters = reduced(v.Parameters)
 }
 
 func endpoints(l line) []record.Endpoint {
@@ -358,7 +363,7 @@ func newEndpoint(network string, e, base record.Endpoint, used []string) endpoin
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Offloads)) {
 		was, known := base.Offloads[name]
-		v.Offloads = append(v.Offloads, marked{Text: name, Off: !e.Offloads[name], Differs: known && was != e.Offloads[name]})
+		v.Offloads = append(v.Offloads, marked{Text: name, Off: !e.Offloads[name], Differs: known && was != e.Offloads[name], Same: known && was == e.Offloads[name]})
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Sysctls)) {
 		was, known := base.Sysctls[name]
@@ -373,7 +378,7 @@ func newEndpoint(network string, e, base record.Endpoint, used []string) endpoin
 				text += " (the machine's default is " + e.Sysctls[name] + ")"
 			}
 		}
-		v.Parameters = append(v.Parameters, marked{Text: text, Differs: known && was != e.Sysctls[name]})
+		v.Parameters = append(v.Parameters, marked{Text: text, Differs: known && was != e.Sysctls[name], Same: known && was == e.Sysctls[name]})
 	}
 	return v
 }
