@@ -93,12 +93,16 @@ func grade(res analysis.Result) string {
 	}
 	parts := []string{decided(m)}
 	if widths := changeWidths(res); len(widths) > 0 {
+		known := "Changes are known"
+		if m.Untested > 0 {
+			known = "Where there are enough rounds, changes are known"
+		}
 		half, most := analysis.Percent(upTwoDigits(widths[(len(widths)-1)/2])), analysis.Percent(upTwoDigits(widths[len(widths)-1]))
 		switch {
 		case len(widths) == 1 || half == most:
-			parts = append(parts, "Changes are known to within ±"+most+".")
+			parts = append(parts, known+" to within ±"+most+".")
 		default:
-			parts = append(parts, "Changes are known to within ±"+half+" (half of them) and ±"+most+" (all).")
+			parts = append(parts, known+" to within ±"+half+" (half of them) and ±"+most+" (all).")
 		}
 	}
 	by, busy := disturbances(res)
