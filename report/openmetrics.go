@@ -23,8 +23,8 @@ type family struct {
 	samples          []string
 }
 
-// writeOpenMetrics writes gauges: for every metric the estimate, the ratio to native or the
-// difference from it, each with its interval, and the outcome of the comparison.
+// writeOpenMetrics writes gauges: for every metric the estimate, the ratio to the
+// baseline or the difference from it, each with its interval, and the outcome of the comparison.
 func writeOpenMetrics(w io.Writer, res analysis.Result, _ Options) error {
 	var b strings.Builder
 	b.WriteString("# TYPE nettoll_run info\n# HELP nettoll_run The run that the figures belong to.\n")
@@ -62,8 +62,8 @@ func metricFamilies(k record.Kind, res analysis.Result) (all []family) {
 	}
 	for _, of := range [][4]string{
 		{"estimate", "", unit, title + ", estimate over all trials."},
-		{"ratio", "_vs_native", "ratio", title + " divided by that of native, paired by round."},
-		{"difference", "_minus_native", unit, title + " minus that of native, paired by round."},
+		{"ratio", "_vs_native", "ratio", title + " divided by that of the baseline, paired by round."},
+		{"difference", "_minus_native", unit, title + " minus that of the baseline, paired by round."},
 	} {
 		add(of[0], of[1], of[2], of[3])
 		add(of[0]+"_low", of[1]+"_low", of[2], "Lower end of the interval of the "+of[0]+".")
