@@ -20,7 +20,7 @@ func nodeUseSections(res analysis.Result) []*section {
 	}
 	return []*section{{
 		Title:  "What the daemons of the nodes use",
-		Meta:   "CPU time of daemons of the cluster's nodes while a network had its traffic, by their own clocks, on all nodes together. They serve all networks of the cluster, and most of it they use without traffic, too.",
+		Meta:   "CPU time of daemons of the cluster's nodes while a network had its traffic, by their own clocks, on all nodes together. They serve all networks of the cluster, and use some of it without traffic, too; how much is not known.",
 		Tables: []table{sh},
 	}}
 }
