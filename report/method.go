@@ -164,7 +164,7 @@ func multiplicity(res analysis.Result) string {
 	level := strconv.FormatFloat(100*res.Level, 'g', 4, 64) + "%"
 	var text string
 	if m.Comparisons > 0 {
-		text = fmt.Sprintf("%s at %s each: about %s would be marked as different by chance if all networks were equal. ",
+		text = fmt.Sprintf("%s at %s each: at most about %s would be marked as different by chance if all networks were equal. ",
 			capital(countOf(m.Comparisons, "comparison")), level, strconv.FormatFloat(m.Expected, 'f', decimalsFor(m.Expected, 1), 64))
 	}
 	var verdicts phrases
