@@ -196,10 +196,10 @@ func (g group) cost() string {
 }
 
 // volumes are the words for how much goes over a network.
-var volumes = map[string]struct{ name, moves, less, more string }{
-	record.Throughput:      {"throughput", "moves", "less", "more"},
-	record.PacketRate:      {"packet rate", "moves", "fewer packets", "more packets"},
-	record.TransactionRate: {"transaction rate", "makes", "fewer transactions", "more transactions"},
+var volumes = map[string]struct{ name, moves, less, more, as string }{
+	record.Throughput:      {"throughput", "moves", "less", "more", "as much"},
+	record.PacketRate:      {"packet rate", "moves", "fewer packets", "more packets", "as many packets"},
+	record.TransactionRate: {"transaction rate", "makes", "fewer transactions", "more transactions", "as many transactions"},
 }
 
 func volumeQuantity(f analysis.Figure) string {
@@ -225,6 +225,9 @@ func (g group) volumeClause(l line, f analysis.Figure) string {
 		less, lower = words.more, "higher"
 	}
 	than := " " + less + " than " + of
+	if byFactor(*c) {
+		than = " " + words.as + " as " + of
+	}
 	switch {
 	case c.Verdict == analysis.Same:
 		return words.moves + " as much as " + of + " within " + g.margin() + " (" + ends + ")"
@@ -276,7 +279,7 @@ func (g group) costClause(l line) string {
 		return ""
 	}
 	c := *f.Ratio
-	if c.Low >= 1.095 {
+	if c.Low >= 1.095 || byFactor(c) {
 		decimals := factorDecimals(c.Low)
 		return "for " + between(c.Low, c.High, decimals) + "× the " + costNames[g.cost()]
 	}
@@ -287,9 +290,12 @@ func (g group) costClause(l line) string {
 	return "for " + byHowMuch(c) + " " + more + " " + costNames[g.cost()]
 }
 
-// byHowMuch returns the least and the greatest size of a change, in either direction.
+// byFactor reports whether a change is given as a multiple of the baseline's value: twice as much is 100% more.
+func byFactor(c analysis.Comparison) bool { return c.Value >= 10 || c.Low >= 2 }
+
+// byHowMuch returns the least and the greatest size of a change, in either direction, or its factors.
 func byHowMuch(c analysis.Comparison) string {
-	if c.Value >= 10 || c.Low >= 2 {
+	if byFactor(c) {
 		return between(c.Low, c.High, factorDecimals(c.Low)) + "×"
 	}
 	low, high := math.Abs(c.Low-1), math.Abs(c.High-1)
@@ -304,9 +310,12 @@ func (g group) latencyClause(f analysis.Figure) string {
 	if !rises(*c) {
 		longer = "shorter"
 	}
-	size := byHowMuch(*c)
+	size := byHowMuch(*c) + " " + longer
+	if byFactor(*c) {
+		size = byHowMuch(*c) + " as long"
+	}
 	if d := f.Difference; c.Minus || d != nil && d.Level > 0 && (d.Low > 0 || d.High < 0) && (d.Value > 0) == (c.Value > 1) {
-		size = times(f.Kind, *d)
+		size = times(f.Kind, *d) + " " + longer
 	}
 	switch {
 	case c.Verdict == analysis.Same:
@@ -314,9 +323,9 @@ func (g group) latencyClause(f analysis.Figure) string {
 	case c.Outcome == analysis.NotKnown:
 		return "not known whether a transaction takes longer or shorter (" + ends + ")"
 	case c.Verdict != analysis.Different:
-		return "a transaction may take " + size + " " + longer + uncertain(*g.res)
+		return "a transaction may take " + size + uncertain(*g.res)
 	}
-	return "a transaction takes " + size + " " + longer
+	return "a transaction takes " + size
 }
 
 // times returns a range of time, in the unit that suits its middle.
