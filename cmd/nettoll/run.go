@@ -359,6 +359,11 @@ func newID() string {
 	return hex.EncodeToString(id[:])
 }
 
+// ownID reports whether an id can be one of newID's. Control groups, images and pages of a run are named after it.
+func ownID(id string) bool {
+	return len(id) >= shortestID && strings.Trim(id, "0123456789abcdef") == ""
+}
+
 // look finds out which of the cells can be measured here.
 func (a *app) look(ctx context.Context, f runFlags, cells []record.Cell) (h impossible, err error) {
 	outside := f.outside(cells)
@@ -417,6 +422,9 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 	})
 	if err != nil {
 		return err
+	}
+	if !ownID(file.Run.ID) {
+		return usagef("--resume %s: its id is %q, and must be at least %d hexadecimal digits; begin another run", f.resume, file.Run.ID, shortestID)
 	}
 	if err := f.cni.resumes(file.Run.Cells); err != nil {
 		return err
