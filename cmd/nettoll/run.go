@@ -45,8 +45,9 @@ Every finished trial is one line of the run file, on disk before the next begins
 Ctrl-C ends the run with a report of its trials so far; --resume continues it.
 
 The exit status is 0 when everything that can run here has a good trial, even if single
-trials failed, which the report counts; 1 when something has no good trial, or the run failed;
-2 for a mistake in the command line or a suite; 130 when the run was interrupted.`,
+trials failed, which the report counts; 1 when something has no good trial, also if the time
+was too short for it, or the run failed; 2 for a mistake in the command line or a suite; 130
+when the run was interrupted.`,
 		Example: `  nettoll run
   nettoll run bridge bridge-nonf --hosts 1 --precision 2% --time-budget 5m
   nettoll run docker               what Docker's bridge and a published port cost
@@ -572,11 +573,11 @@ func pageOf(path string) string {
 	return page
 }
 
-// broken returns an error if a cell that was tried, and can run here, has no good trial. Single failed trials are
-// counted in the report, and do not change the exit status: the other trials are not affected.
+// broken returns an error if a cell that can run here has no good trial, or if there was no time to try it. Single failed
+// trials are counted in the report, and do not change the exit status: the other trials are not affected.
 func broken(res analysis.Result) error {
 	for _, row := range res.Rows() {
-		if row.Status == record.Failed || row.Status == record.Invalid {
+		if row.Status != record.OK && row.Status != record.Skipped {
 			return exitError(exitFailure)
 		}
 	}

@@ -27,10 +27,11 @@ func TestStatusOfARun(t *testing.T) {
 		want   int
 	}{
 		"all good":                  {[]record.Trial{trial(cell, 1, record.OK), trial(other, 1, record.OK)}, exitOK},
-		"single trials failed":      {[]record.Trial{trial(cell, 1, record.OK), trial(cell, 2, record.Failed), trial(cell, 3, record.Invalid)}, exitOK},
+		"single trials failed":      {[]record.Trial{trial(cell, 1, record.OK), trial(cell, 2, record.Failed), trial(cell, 3, record.Invalid), trial(other, 1, record.OK)}, exitOK},
 		"one that cannot run here":  {[]record.Trial{trial(cell, 1, record.OK), trial(other, 1, record.Skipped)}, exitOK},
 		"one without a good trial":  {[]record.Trial{trial(cell, 1, record.OK), trial(other, 1, record.Failed)}, exitFailure},
 		"one over another path":     {[]record.Trial{trial(cell, 1, record.OK), trial(other, 1, record.Invalid)}, exitFailure},
+		"one that was never tried":  {[]record.Trial{trial(cell, 1, record.OK)}, exitFailure},
 		"one that failed all along": {[]record.Trial{trial(other, 1, record.Failed), trial(cell, 1, record.OK), trial(other, 2, record.Failed)}, exitFailure},
 	} {
 		err := broken(analysis.Analyze(&record.File{Run: record.Run{Cells: []record.Cell{cell, other}}, Trials: c.trials}))
