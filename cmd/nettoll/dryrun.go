@@ -79,7 +79,7 @@ func (a *app) showPlan(f runFlags, cells []record.Cell, skips []plan.Skip, set r
 			fmt.Fprintf(&out, "Note: %s.\n", text)
 		}
 	}
-	if e.Max > longest && set.Budget == 0 {
+	if _, long := f.rest(cells, set); long {
 		fmt.Fprintln(&out, "That may be more than an hour, which needs --yes or --time-budget.")
 	}
 	_, err := a.stdout.Write(out.Bytes())

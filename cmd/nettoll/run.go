@@ -284,12 +284,36 @@ const longest = time.Hour
 
 // checkTime refuses a run that may take too long, unless the user confirms it.
 func (f *runFlags) checkTime(cells []record.Cell, set record.Settings) error {
-	e := plan.Estimate(cells, set, f.known())
-	if e.Max <= longest || set.Budget > 0 || f.yes {
+	e, long := f.rest(cells, set)
+	switch {
+	case !long || f.yes:
 		return nil
+	case f.resume != "":
+		return usagef("--resume: up to %d more rounds of %d cells take up to about %s; --time-budget ends the run in time, a lower --max-rounds shortens it, --yes runs it anyway",
+			e.MaxRounds, e.Cells, rough(e.Max))
 	}
 	return usagef("%d to %d rounds of %d cells take about %s to %s; --time-budget ends the run in time, a lower --max-rounds or --duration or fewer cells shorten it, --yes runs it anyway",
 		e.MinRounds, e.MaxRounds, e.Cells, rough(e.Min), rough(e.Max))
+}
+
+// rest returns how long the rounds take that a run does not have yet, and whether that may be so long that the user has to
+// confirm it.
+func (f *runFlags) rest(cells []record.Cell, set record.Settings) (e plan.Forecast, long bool) {
+	set.MaxRounds = max(0, set.MaxRounds-f.done)
+	e = plan.Estimate(cells, set, f.known())
+	return e, e.Max > longest && set.Budget == 0
+}
+
+// doneRounds returns the number of rounds that a resumed run does not measure again: all before the last one, and that, too, if
+// the process that measured it found it complete.
+func doneRounds(file *record.File) (n int) {
+	for _, t := range file.Trials {
+		n = max(n, t.Round-1)
+	}
+	for _, e := range file.Ends {
+		n = max(n, e.Rounds)
+	}
+	return n
 }
 
 // reachable refuses a file that cannot be seen inside a lab, whose /run is its own.
@@ -437,10 +461,11 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 	if err := cmp.Or(f.suitEngines(file.Run.Cells), f.suitMachines(file.Run.Cells), f.suitClusters(file.Run.Cells)); err != nil {
 		return err
 	}
+	f.done = doneRounds(file)
 	if f.dryRun {
 		return a.dryRun(cmd.Context(), f, file.Run.Cells, nil, set)
 	}
-	if err := reachable("--resume", f.resume); err != nil {
+	if err := cmp.Or(reachable("--resume", f.resume), f.checkTime(file.Run.Cells, set)); err != nil {
 		return err
 	}
 	if err := cmp.Or(sameMachine(file.Run.Machine), sameTools(file.Run.Tools, versions(cmd.Context(), file.Run.Cells, toolByName(a.paths)))); err != nil {

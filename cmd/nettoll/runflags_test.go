@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"nettoll/plan"
+	"nettoll/record"
 )
 
 // twoPlatforms has a lab with two networks, and a Docker platform with one of them.
@@ -68,5 +69,34 @@ func TestFaultOfABaselineThatNobodyNamed(t *testing.T) {
 	f.given = func(flag string) bool { return flag == "baseline" }
 	if got := f.fault(none, []string{"swarm:overlay"}).Error(); got != "--baseline: "+none.Text {
 		t.Errorf("with the flag: %s", got)
+	}
+}
+
+// TestRestOfARun checks that only the rounds that a run still needs may make it too long.
+func TestRestOfARun(t *testing.T) {
+	cell := record.Cell{Network: "bridge", Hosts: 1, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: record.TCPRR}
+	trials := []record.Trial{{Cell: cell, Round: 1}, {Cell: cell, Round: 80}}
+	for name, c := range map[string]struct {
+		file record.File
+		done int
+		long bool
+	}{
+		"a new run":        {record.File{}, 0, true},
+		"a round cut off":  {record.File{Trials: trials}, 79, true},
+		"a whole round":    {record.File{Trials: trials, Ends: []record.End{{Rounds: 80}}}, 80, false},
+		"all that is left": {record.File{Trials: trials, Ends: []record.End{{Rounds: 100}}}, 100, false},
+	} {
+		f := runFlags{known: twoPlatforms, done: doneRounds(&c.file)}
+		if f.done != c.done {
+			t.Errorf("%s: %d rounds are done, want %d", name, f.done, c.done)
+		}
+		set := record.Settings{Duration: 175, MinRounds: 100, MaxRounds: 100, Confidence: 0.95} // 20 rounds take 58 minutes, 21 more than an hour
+		if e, long := f.rest([]record.Cell{cell}, set); long != c.long {
+			t.Errorf("%s: %d rounds take %v; that is too long: %v, want %v", name, e.MaxRounds, e.Max, long, c.long)
+		}
+		set.Budget = 600
+		if _, long := f.rest([]record.Cell{cell}, set); long {
+			t.Errorf("%s: too long, within a time budget", name)
+		}
 	}
 }

@@ -241,7 +241,7 @@ func TestTwoWriters(t *testing.T) {
 	path := filepath.Join(dir, "x.ndjson")
 	p := start(t, dir, endless...)
 	until(t, "a trial is in the run file", func() bool { return trials(path) >= 1 })
-	second := start(t, dir, "run", "--resume", "x.ndjson")
+	second := start(t, dir, "run", "--resume", "x.ndjson", "--yes")
 	second.ends(t, exitFailure)
 	if got := second.err.String(); got != "nettoll: x.ndjson: another process is writing this run file\n" {
 		t.Errorf("it said %q", got)
