@@ -31,6 +31,7 @@ import (
 	"nettoll/record"
 	"nettoll/runner"
 	"nettoll/sampler"
+	"nettoll/workload/engine"
 )
 
 func (a *app) runCommand() *cobra.Command {
@@ -468,7 +469,8 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 	if err := cmp.Or(reachable("--resume", f.resume), f.checkTime(file.Run.Cells, set)); err != nil {
 		return err
 	}
-	if err := cmp.Or(sameMachine(file.Run.Machine), sameTools(file.Run.Tools, versions(cmd.Context(), file.Run.Cells, toolByName(a.paths)))); err != nil {
+	here := versions(cmd.Context(), file.Run.Cells, toolByName(a.paths)) // without those that an interrupt kept from answering
+	if err := cmp.Or(cmd.Context().Err(), sameMachine(file.Run.Machine), sameTools(file.Run.Cells, file.Run.Tools, here)); err != nil {
 		return err
 	}
 	return a.where(cmd.Context(), &f, file.Run.Cells, func(ctx context.Context) error {
@@ -500,11 +502,19 @@ func sameMachine(was record.Machine) error {
 	return nil
 }
 
-// sameTools refuses to resume a run with tools of other versions, for the same reason.
-func sameTools(was, are map[string]string) error {
-	for _, name := range slices.Sorted(maps.Keys(are)) {
-		if known := was[name]; known != "" && known != are[name] {
-			return usagef("--resume: the run began with %s %s, this is %s; begin another run", name, known, are[name])
+// sameTools refuses to resume a run without the tools that its cells began with, or with other versions of them, for the same
+// reason. Cells whose tool is missing would be given up.
+func sameTools(cells []record.Cell, was, are map[string]string) error {
+	for _, name := range record.Distinct(cells, toolOf) {
+		began := fmt.Sprintf("--resume: the run began with %s %s", name, was[name])
+		switch is := are[name]; {
+		case was[name] == "" || is == was[name]:
+		case is == "":
+			return usagef("%s, which is not here; install it, or give its path with --tool-path", began)
+		case name == engine.Name: // a part of nettoll
+			return usagef("%s, this is %s; begin another run", began, is)
+		default:
+			return usagef("%s, this is %s; give the path of that version with --tool-path, or begin another run", began, is)
 		}
 	}
 	return nil

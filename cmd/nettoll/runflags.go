@@ -125,7 +125,7 @@ var resumable = map[string]bool{
 	"precision": true, "equal-within": true, "min-rounds": true, "max-rounds": true, "time-budget": true,
 	"docker-host": true, "private-engine": true, "private-cluster": true, "docker-image": true, "docker-tools": true,
 	"context": true, "kubeconfig": true, "namespace": true, "nodes": true, "image": true, nodeAgent: true, nodeDaemons: true, "expect": true,
-	"cni-conf": true, "cni-bin": true,
+	"cni-conf": true, "cni-bin": true, "tool-path": true,
 	"hosts-ssh": true, "sudo": true, "address": true, "through-my-network": true,
 }
 

@@ -100,3 +100,28 @@ func TestRestOfARun(t *testing.T) {
 		}
 	}
 }
+
+// TestSameTools checks what is refused of the tools of a run that is resumed, and what would fix it.
+func TestSameTools(t *testing.T) {
+	cells := []record.Cell{{Tool: "engine"}, {Tool: "iperf3"}, {Tool: "netperf"}}
+	is := map[string]string{"engine": "3", "iperf3": "3.12"}
+	for name, c := range map[string]struct {
+		was  map[string]string
+		want string
+	}{
+		"the same":                      {map[string]string{"engine": "3", "iperf3": "3.12"}, ""},
+		"one that was not there":        {map[string]string{"engine": "3"}, ""},
+		"one that no cell has":          {map[string]string{"engine": "3", "wrk": "4.1"}, ""},
+		"one that is not there":         {map[string]string{"netperf": "2.7.0"}, "--resume: the run began with netperf 2.7.0, which is not here; install it, or give its path with --tool-path"},
+		"another version":               {map[string]string{"iperf3": "3.9"}, "--resume: the run began with iperf3 3.9, this is 3.12; give the path of that version with --tool-path, or begin another run"},
+		"another version of the engine": {map[string]string{"engine": "2"}, "--resume: the run began with engine 2, this is 3; begin another run"},
+	} {
+		got := ""
+		if err := sameTools(cells, c.was, is); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
