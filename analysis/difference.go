@@ -54,22 +54,65 @@ func setupOf(role string, endpoints []record.Endpoint, flows []record.Flow) map[
 	return out
 }
 
+// machineFacts returns what is known about the machine of an endpoint, and about its network card.
+func machineFacts(e record.Endpoint) map[string]string {
+	facts := map[string]string{}
+	if m := e.Machine; m != nil {
+		facts["CPU"], facts["kernel"] = strings.TrimSpace(m.Arch+" "+m.CPUModel), m.Kernel
+	}
+	if n := e.NIC; n != nil {
+		facts["driver of the network card"], facts["rate of the link"] = n.Driver, n.Rate()
+	}
+	return facts
+}
+
 // unlikeMachines names what differs between the machines of endpoints, if they are several, with the values of all.
 func unlikeMachines(endpoints []record.Endpoint) (all []string) {
 	seen := map[string][]string{}
 	for _, e := range endpoints {
-		if m := e.Machine; m != nil {
-			seen["CPU"] = record.AddNew(seen["CPU"], strings.TrimSpace(m.Arch+" "+m.CPUModel))
-			seen["kernel"] = record.AddNew(seen["kernel"], m.Kernel)
-		}
-		if n := e.NIC; n != nil {
-			seen["driver of the network card"] = record.AddNew(seen["driver of the network card"], n.Driver)
-			seen["rate of the link"] = record.AddNew(seen["rate of the link"], n.Rate())
+		for name, value := range machineFacts(e) {
+			seen[name] = record.AddNew(seen[name], value)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(seen)) {
 		if len(seen[name]) > 1 {
 			all = append(all, name+" "+strings.Join(seen[name], " and "))
+		}
+	}
+	return all
+}
+
+// movedMachines names what is not the same about the machines of all trials, with the values in the order of the trials. Of the
+// machine that nettoll runs on nothing is recorded with trials. What a trial does not have is not compared.
+func movedMachines(trials []*record.Trial) (all []string) {
+	seen := map[string][]string{}
+	for _, t := range trials {
+		now := map[string][]string{}
+		add := func(name, value string) {
+			if value != "" {
+				now[name] = record.AddNew(now[name], value)
+			}
+		}
+		for _, e := range t.Endpoints {
+			add(e.Role, e.Platform)
+			for name, value := range machineFacts(e) {
+				add(name+" of the "+e.Role, value)
+			}
+			if e.NIC != nil {
+				add("network card of the "+e.Role, e.NIC.Device)
+			}
+			if e.Machine != nil && t.CPU != nil && len(t.CPU.Machine.PerCPU) > 0 {
+				add("number of CPUs", strconv.Itoa(len(t.CPU.Machine.PerCPU))) // of all machines together
+			}
+		}
+		for name, values := range now {
+			slices.Sort(values)
+			seen[name] = record.AddNew(seen[name], strings.Join(values, " and "))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(seen)) {
+		if len(seen[name]) > 1 {
+			all = append(all, name+" from "+strings.Join(seen[name], " to "))
 		}
 	}
 	return all

@@ -39,6 +39,7 @@ const (
 	WarnUncovered     = "uncovered"           // time in the window that no latency accounts for
 	WarnUnstationary  = "not-stationary"      // the window differs between its beginning and its end
 	WarnUnlike        = "unlike-machines"     // the ends are on machines of different kinds
+	WarnMoved         = "moved"               // the machines are not the same in all trials
 )
 
 // Limits above which a doubt is reported.
@@ -214,6 +215,10 @@ func doubts(row Row, c series, in circumstances) warnings {
 	if unlike := unlikeMachines(row.Endpoints); len(unlike) > 0 {
 		out.add(WarnUnlike, "compare it only with what was measured between the same two machines, in the same direction: -R turns it round",
 			"the ends are on machines of different kinds: %s", strings.Join(unlike, "; "))
+	}
+	if moved := movedMachines(ok); len(moved) > 0 {
+		out.add(WarnMoved, "its figures mix both: measure it again in a run that stays where it is",
+			"between its trials the machines changed: %s", strings.Join(moved, "; "))
 	}
 	out = append(out, carried(c)...)
 	if s := stolen(ok, len(in.machine.CPUs)); s > stealLimit {

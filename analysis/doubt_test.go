@@ -83,6 +83,9 @@ func TestRowWarnings(t *testing.T) {
 			each("bridge", func(_ int, t *record.Trial) { t.Endpoints = endpointsOf(1450, nil) })(f)
 			each("host", func(_ int, t *record.Trial) { t.Endpoints = endpointsOf(1500, nil) })(f)
 		}, "MTU 1450 against 1500"},
+		{"moved", "bridge", WarnMoved, each("bridge", func(i int, t *record.Trial) {
+			t.Endpoints = []record.Endpoint{{Role: "client", Platform: "ssh a"}, {Role: "server", Platform: []string{"ssh b", "ssh c"}[i/5]}}
+		}), "the machines changed: server from ssh b to ssh c"},
 		{"carried", "bridge", "generator-limited", each("bridge", func(i int, t *record.Trial) {
 			if i < 4 {
 				t.Warnings = []record.Warning{{Code: "generator-limited", Text: "client at 100 %"}, {Code: "generator-limited", Text: "client at 100 %"}}
