@@ -43,6 +43,18 @@ func (f *File) Limits() Settings {
 	return f.Run.Settings
 }
 
+// Venue returns the venue of the run, as far as it is known: that of the first process that recorded it, since a process of an
+// older version may have resumed the run in between. It is nil if none did.
+func (f *File) Venue() *Venue {
+	venue := f.Run.Settings.Venue
+	for _, r := range f.Resumes {
+		if venue == nil && r.Settings != nil {
+			venue = r.Settings.Venue
+		}
+	}
+	return venue
+}
+
 // line is a line of a run file.
 type line interface {
 	// check rejects values that cannot be true.

@@ -110,6 +110,32 @@ func TestCreateRefusesToOverwrite(t *testing.T) {
 	}
 }
 
+// TestVenueIsTheFirstKnown checks that neither an older version in between, nor a later process, changes where a run began.
+func TestVenueIsTheFirstKnown(t *testing.T) {
+	first, second := &record.Venue{Expect: "vxlan"}, &record.Venue{}
+	resumed := func(venues ...*record.Venue) (all []record.Resume) {
+		for _, v := range venues {
+			all = append(all, record.Resume{}, record.Resume{Settings: &record.Settings{Venue: v}})
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		run     *record.Venue
+		resumes []record.Resume
+		want    *record.Venue
+	}{
+		"not known":     {nil, resumed(nil), nil},
+		"of the run":    {first, resumed(nil, second), first},
+		"of a resume":   {nil, resumed(nil, first, second, nil), first},
+		"nothing given": {second, resumed(first), second},
+	} {
+		f := record.File{Run: record.Run{Settings: record.Settings{Venue: c.run}}, Resumes: c.resumes}
+		if got := f.Venue(); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
+
 // TestFileIsReadableWhereverItWasCut cuts the last line at every byte, as a
 // process that dies while it writes would.
 func TestFileIsReadableWhereverItWasCut(t *testing.T) {

@@ -62,6 +62,18 @@ type Settings struct {
 	// EqualWithin is the difference that counts as none, as a share of the baseline (0.05
 	// = 5 %). 0 means DefaultEqualWithin: run files older than this setting have none.
 	EqualWithin float64 `json:"equal_within,omitempty" most:"1"`
+	// Venue says whose engines and clusters measure the run; nil if it needs none. Run files older than this field have none
+	// either, whatever they needed.
+	Venue *Venue `json:"venue,omitempty"`
+}
+
+// Venue has what was chosen of engines and clusters and must stay the same if trials are to be comparable, by the names of
+// flags. Whatever is false was not given.
+type Venue struct {
+	PrivateEngine  bool   `json:"private_engine,omitempty"`
+	PrivateCluster bool   `json:"private_cluster,omitempty"`
+	NodeAgent      bool   `json:"node_agent,omitempty"` // or node_daemons, which implies it
+	Expect         string `json:"expect,omitempty"`
 }
 
 // DefaultEqualWithin is the difference from the baseline that counts as none unless a run sets another.

@@ -34,9 +34,11 @@ type engineFlags struct {
 	tools   []string
 }
 
+const privateEngine = "private-engine"
+
 func (f *engineFlags) add(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&f.at, "docker-host", nil, "Docker engine, by URL or context; one for each host (default: that of the docker command)")
-	fl.BoolVar(&f.private, "private-engine", false, "start Docker engines for this run, on hosts of the lab, and end them with it")
+	fl.BoolVar(&f.private, privateEngine, false, "start Docker engines for this run, on hosts of the lab, and end them with it")
 	fl.StringVar(&f.image, "docker-image", "", "image that the engine has, with nettoll as /nettoll and the tools (default: made from this program)")
 	fl.StringSliceVar(&f.tools, "docker-tools", nil, "programs of this machine to add to the image, besides those that the run needs")
 }
@@ -56,12 +58,12 @@ func (f *engineFlags) borrows(cells []record.Cell) bool {
 // suitEngines finds mistakes in the flags for a run of the cells: flags that would have no effect, and names that
 // cannot be those of engines.
 func (f *runFlags) suitEngines(cells []record.Cell) error {
-	const host, private = "docker-host", "private-engine"
+	const host = "docker-host"
 	if f.given(host) && f.private {
-		return usagef("--%s names an engine that runs, --%s starts one; leave one out", host, private)
+		return usagef("--%s names an engine that runs, --%s starts one; leave one out", host, privateEngine)
 	}
 	if len(ofEngines(cells)) == 0 {
-		if err := f.without("of an engine", "docker:bridge", host, private, "docker-image", "docker-tools"); err != nil {
+		if err := f.without("of an engine", "docker:bridge", host, privateEngine, "docker-image", "docker-tools"); err != nil {
 			return err
 		}
 	}

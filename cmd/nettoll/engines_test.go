@@ -14,6 +14,7 @@ import (
 
 	"nettoll/docker/engine"
 	"nettoll/platform/platformtest"
+	"nettoll/record"
 )
 
 // TestPrivateEngineLeavesMachineConfig runs a private engine on a machine with an /etc/docker that would stop it,
@@ -56,7 +57,10 @@ func TestPrivateEngineLeavesMachineConfig(t *testing.T) {
 				"nettoll", "run", "docker:bridge", "--private-engine", "--hosts", "1", "--workloads", "tcp_rr", "--placement", "free",
 				"-t", "50ms", "--warmup", "50ms", "--min-rounds", "1", "--max-rounds", "1", "-o", "x.ndjson")
 			p.ends(t, exitOK)
-			good(t, filepath.Join(dir, "x.ndjson"))
+			file := good(t, filepath.Join(dir, "x.ndjson"))
+			if diff := cmp.Diff(&record.Venue{PrivateEngine: true}, file.Run.Settings.Venue); diff != "" {
+				t.Errorf("the run file does not say whose engine it was: %s", diff)
+			}
 			if diff := cmp.Diff(was, tree(t, etc)); diff != "" {
 				t.Errorf("/etc has changed: %s", diff)
 			}

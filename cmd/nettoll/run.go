@@ -90,7 +90,7 @@ when the run was interrupted.`,
 				return err
 			}
 			set := plan.Settings(suite)
-			set.SelfCheck = f.selfCheck
+			set.SelfCheck, set.Venue = f.selfCheck, f.venue(cells)
 			if set.Congestion, err = congestion(f.outside(cells)); err != nil {
 				return err
 			}
@@ -456,6 +456,10 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 		return err
 	}
 	set := f.limits(file.Run.Settings)
+	set.Venue = f.venue(file.Run.Cells)
+	if err := sameVenue(file.Venue(), set.Venue); err != nil {
+		return err
+	}
 	if err := plan.Resumable(file.Run.Cells, set, f.known()); err != nil {
 		return usagef("--resume %s: %w; begin another run", f.resume, err)
 	}
@@ -515,6 +519,40 @@ func sameTools(cells []record.Cell, was, are map[string]string) error {
 			return usagef("%s, this is %s; begin another run", began, is)
 		default:
 			return usagef("%s, this is %s; give the path of that version with --tool-path, or begin another run", began, is)
+		}
+	}
+	return nil
+}
+
+// sameVenue refuses to resume a run on engines or clusters of other owners than it began on, or with another proof of its paths.
+// Where a run of an older version began is not known: only the first process that resumes it chooses.
+func sameVenue(was, is *record.Venue) error {
+	if was == nil || is == nil {
+		return nil
+	}
+	flags := func(v *record.Venue) (given []string) {
+		for _, flag := range []struct {
+			name  string
+			given bool
+		}{
+			{privateEngine, v.PrivateEngine}, {privateCluster, v.PrivateCluster},
+			{nodeAgent + " or --" + nodeDaemons, v.NodeAgent}, {"expect " + v.Expect, v.Expect != ""},
+		} {
+			if flag.given {
+				given = append(given, "--"+flag.name)
+			}
+		}
+		return given
+	}
+	had, has := flags(was), flags(is)
+	for _, flag := range had {
+		if !slices.Contains(has, flag) {
+			return usagef("--resume: the run began with %s; give it again", flag)
+		}
+	}
+	for _, flag := range has {
+		if !slices.Contains(had, flag) {
+			return usagef("--resume: the run began without %s; leave it out", flag)
 		}
 	}
 	return nil

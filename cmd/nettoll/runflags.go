@@ -123,7 +123,7 @@ func alias(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 var resumable = map[string]bool{
 	"resume": true, "dry-run": true, "format": true, "yes": true,
 	"precision": true, "equal-within": true, "min-rounds": true, "max-rounds": true, "time-budget": true,
-	"docker-host": true, "private-engine": true, "private-cluster": true, "docker-image": true, "docker-tools": true,
+	"docker-host": true, privateEngine: true, privateCluster: true, "docker-image": true, "docker-tools": true,
 	"context": true, "kubeconfig": true, "namespace": true, "nodes": true, "image": true, nodeAgent: true, nodeDaemons: true, "expect": true,
 	"cni-conf": true, "cni-bin": true, "tool-path": true,
 	"hosts-ssh": true, "sudo": true, "address": true, "through-my-network": true,
@@ -261,6 +261,14 @@ func (f *runFlags) limits(set record.Settings) record.Settings {
 		set.EqualWithin = float64(f.asked.EqualWithin)
 	}
 	return set
+}
+
+// venue returns what the flags choose of engines and clusters for a run of the cells, or nil if it needs none.
+func (f *runFlags) venue(cells []record.Cell) *record.Venue {
+	if len(ofEngines(cells)) == 0 && len(ofClusters(cells)) == 0 {
+		return nil
+	}
+	return &record.Venue{PrivateEngine: f.private, PrivateCluster: f.cluster, NodeAgent: f.observes || f.counts, Expect: f.expect}
 }
 
 // nearest suggests the known name that was probably meant.

@@ -101,6 +101,21 @@ func TestRestOfARun(t *testing.T) {
 	}
 }
 
+// TestVenue checks what the run file holds of the flags that choose engines and clusters.
+func TestVenue(t *testing.T) {
+	f := runFlags{engineFlags: engineFlags{private: true}, clusterFlags: clusterFlags{observes: true, expect: "vxlan"}}
+	for network, want := range map[string]*record.Venue{
+		"bridge": nil, "ssh:native": nil,
+		"docker:bridge": {PrivateEngine: true, NodeAgent: true, Expect: "vxlan"}, "swarm:overlay": {PrivateEngine: true, NodeAgent: true, Expect: "vxlan"},
+		"kubernetes:pod": {PrivateEngine: true, NodeAgent: true, Expect: "vxlan"},
+	} {
+		got := f.venue([]record.Cell{{Network: "host"}, {Network: network}})
+		if (got == nil) != (want == nil) || got != nil && *got != *want {
+			t.Errorf("%s: %+v, want %+v", network, got, want)
+		}
+	}
+}
+
 // TestSameTools checks what is refused of the tools of a run that is resumed, and what would fix it.
 func TestSameTools(t *testing.T) {
 	cells := []record.Cell{{Tool: "engine"}, {Tool: "iperf3"}, {Tool: "netperf"}}
