@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -21,8 +22,10 @@ const (
 // Limit is what keeps a stream from being faster; By is empty if that is not known.
 type Limit struct {
 	By string
-	// CPU is the CPU of LimitSoftirq.
+	// CPU is the CPU of LimitSoftirq. If the ends are on different machines, End is the end whose
+	// machine has that CPU, LimitSender or LimitReceiver, if that is known.
 	CPU int
+	End string
 	// Softirq is the share of softirq in the time of the limiting process's CPU, if the process
 	// had that CPU alone and softirqTicks of softirq were counted on it; 0 means not known.
 	Softirq float64
@@ -49,7 +52,8 @@ func (s series) limit() Limit {
 	}
 	var window, bytes float64
 	var sender, receiver process
-	perCPU := map[int]record.CPUSample{}
+	perCPU := map[cpu]record.CPUSample{}
+	untold := false           // whose CPUs those of several machines are: in trials of an older version
 	var busy, stalled float64 // of connections, in microseconds
 	for _, t := range s.ok() {
 		if t.CPU == nil || t.Window <= 0 {
@@ -60,13 +64,16 @@ func (s series) limit() Limit {
 		if c.Options.Reverse {
 			from, to = to, from
 		}
-		sender.add(from)
-		receiver.add(to)
+		apart := len(t.CPU.Hosts) > 0
+		sender.add(from, apart)
+		receiver.add(to, apart)
 		for _, one := range t.CPU.Machine.PerCPU {
-			sum := perCPU[one.CPU]
+			untold = untold || apart && one.Host == ""
+			at := cpu{one.Host, one.CPU}
+			sum := perCPU[at]
 			sum.Softirq += one.Softirq
 			sum.Idle += one.Idle
-			perCPU[one.CPU] = sum
+			perCPU[at] = sum
 		}
 		for _, f := range t.Flows {
 			bytes += float64(f.Bytes)
@@ -78,6 +85,9 @@ func (s series) limit() Limit {
 	}
 	if window == 0 {
 		return Limit{}
+	}
+	if untold {
+		clear(perCPU)
 	}
 	flows := c.Pairs() * max(c.Options.Streams, 1)
 	sending, receiving := sender.share(window, flows), receiver.share(window, flows)
@@ -98,10 +108,10 @@ func (s series) limit() Limit {
 	case receiving >= usedUp:
 		return Limit{By: LimitReceiver, Softirq: receiver.softirq(perCPU, window)}
 	}
-	for _, cpu := range slices.Sorted(maps.Keys(perCPU)) {
-		sum := perCPU[cpu]
+	for _, at := range slices.SortedFunc(maps.Keys(perCPU), cpu.compare) {
+		sum := perCPU[at]
 		if sum.Softirq >= ofSoftirq*window && sum.Softirq >= softirqTicks*tickLength && sum.Idle <= (1-usedUp)*window {
-			return Limit{By: LimitSoftirq, CPU: cpu}
+			return Limit{By: LimitSoftirq, CPU: at.number, End: endOn(at.host, sender, receiver)}
 		}
 	}
 	if busy > 0 && stalled >= ofTime*busy {
@@ -110,16 +120,44 @@ func (s series) limit() Limit {
 	return Limit{}
 }
 
+// cpu is a CPU of a machine. The host is empty if there is only one machine.
+type cpu struct {
+	host   string
+	number int
+}
+
+func (c cpu) compare(o cpu) int {
+	return cmp.Or(cmp.Compare(c.host, o.host), cmp.Compare(c.number, o.number))
+}
+
+// endOn returns which end is on one of several machines, if a single machine has all of that end's processes.
+func endOn(host string, sender, receiver process) string {
+	switch {
+	case host == "":
+		return ""
+	case host == sender.host:
+		return LimitSender
+	case host == receiver.host:
+		return LimitReceiver
+	}
+	return ""
+}
+
 // process is the CPU use of all processes of a role over several trials.
 type process struct {
 	user, total float64 // CPU seconds
 	cpus        []int
+	host        string // the one of several machines that has all of them; empty if there is only one machine, or not known
 }
 
-func (p *process) add(one record.ProcessCPU) {
+// add adds a trial. apart says that its hosts are separate machines.
+func (p *process) add(one record.ProcessCPU, apart bool) {
 	p.user += one.User
 	p.total += one.Total()
 	p.cpus = one.CPUs
+	if p.host = ""; apart {
+		p.host = one.Host
+	}
 }
 
 // share is the share that the processes used of the CPUs that they can
@@ -133,11 +171,15 @@ func (p process) share(window float64, flows int) float64 {
 }
 
 // softirq is the share of softirq in the time of the process's CPU, if it has one alone.
-func (p process) softirq(all map[int]record.CPUSample, window float64) float64 {
-	if len(p.cpus) != 1 || all[p.cpus[0]].Softirq < softirqTicks*tickLength {
+func (p process) softirq(all map[cpu]record.CPUSample, window float64) float64 {
+	if len(p.cpus) != 1 {
 		return 0
 	}
-	return min(1, all[p.cpus[0]].Softirq/window)
+	used := all[cpu{p.host, p.cpus[0]}].Softirq
+	if used < softirqTicks*tickLength {
+		return 0
+	}
+	return min(1, used/window)
 }
 
 // linkRate returns the rate of the slowest network card between the machines of the last trial, in bit/s, if it is
