@@ -60,13 +60,13 @@ func (s series) limit() Limit {
 			continue
 		}
 		window += t.Window
-		from, to := t.CPU.Client, t.CPU.Server
+		from, to := "client", "server"
 		if c.Options.Reverse {
 			from, to = to, from
 		}
 		apart := len(t.CPU.Hosts) > 0
-		sender.add(from, apart)
-		receiver.add(to, apart)
+		sender.add(t, from)
+		receiver.add(t, to)
 		for _, one := range t.CPU.Machine.PerCPU {
 			untold = untold || apart && one.Host == ""
 			at := cpu{one.Host, one.CPU}
@@ -146,17 +146,25 @@ func endOn(host string, sender, receiver process) string {
 // process is the CPU use of all processes of a role over several trials.
 type process struct {
 	user, total float64 // CPU seconds
-	cpus        []int
-	host        string // the one of several machines that has all of them; empty if there is only one machine, or not known
+	cpus        []int   // of each machine that has any of them
+	machines    int     // that have any of them
+	host        string  // the one of several machines that has all of them; empty if there is only one machine, or not known
 }
 
-// add adds a trial. apart says that its hosts are separate machines.
-func (p *process) add(one record.ProcessCPU, apart bool) {
+// add adds a trial.
+func (p *process) add(t *record.Trial, role string) {
+	one := t.CPU.Client
+	if role == "server" {
+		one = t.CPU.Server
+	}
 	p.user += one.User
 	p.total += one.Total()
-	p.cpus = one.CPUs
-	if p.host = ""; apart {
-		p.host = one.Host
+	p.cpus, p.machines, p.host = one.CPUs, 1, ""
+	if len(t.CPU.Hosts) > 0 {
+		p.machines, p.host = len(t.CPU.Hosts), one.Host
+		if hosts, known := hostsOf(t, func(e record.Endpoint) bool { return e.Role == role }); known {
+			p.machines = len(hosts)
+		}
 	}
 }
 
@@ -164,7 +172,7 @@ func (p *process) add(one record.ProcessCPU, apart bool) {
 // have at once: one per flow, but no more than they are pinned to.
 func (p process) share(window float64, flows int) float64 {
 	most := flows
-	if n := len(p.cpus); n > 0 {
+	if n := len(p.cpus) * p.machines; n > 0 {
 		most = min(most, n)
 	}
 	return p.total / (window * float64(max(1, most)))

@@ -37,6 +37,20 @@ func onMachines(change func(u *record.CPUUse, sender, receiver []record.CPUSampl
 	}
 }
 
+// twoSenders returns a change of the trial of streamOf: there are two senders, each on CPU 0 of a machine of its own, of which
+// they use a share each. The CPU time of the machines is not known.
+func twoSenders(share float64) func(*record.Trial) {
+	return func(t *record.Trial) {
+		t.Cell.Clients = 2
+		t.Endpoints = []record.Endpoint{
+			{Role: "client", Host: "machine 2"}, {Role: "server", Host: "machine 1"},
+			{Role: "client", Host: "machine 3"}, {Role: "server", Host: "machine 1"},
+		}
+		t.CPU.Hosts = []record.HostCPU{{Host: "machine 1"}, {Host: "machine 2"}, {Host: "machine 3"}}
+		t.CPU.Client.System, t.CPU.Machine.PerCPU = 2*share, nil
+	}
+}
+
 // cards returns the ends of a trial between machines, with the rates of their links in Mbit/s.
 func cards(driver string, rates ...int) []record.Endpoint {
 	return record.Each(rates, func(rate int) record.Endpoint { return record.Endpoint{NIC: &record.NIC{Driver: driver, Speed: rate}} })
@@ -83,6 +97,8 @@ func TestLimit(t *testing.T) {
 		{"senders on several machines", onMachines(func(u *record.CPUUse, sender, _ []record.CPUSample) {
 			u.Client.System, u.Client.Host, sender[0].Softirq = 0.97, "", 0.6
 		}), Limit{By: LimitSender}},
+		{"senders on a CPU each of two machines", twoSenders(0.5), Limit{}},
+		{"senders on a CPU each of two machines, both used up", twoSenders(0.97), Limit{By: LimitSender}},
 		{"softirq elsewhere, on the receiver's machine", onMachines(func(_ *record.CPUUse, _, receiver []record.CPUSample) {
 			receiver[0].Softirq, receiver[0].Idle = 0.95, 0.02 // the other machine's CPU 0 idles
 		}), Limit{By: LimitSoftirq, CPU: 0, End: LimitReceiver}},
