@@ -190,15 +190,23 @@ func (p process) softirq(all map[cpu]record.CPUSample, window float64) float64 {
 	return min(1, used/window)
 }
 
-// linkRate returns the rate of the slowest network card between the machines of the last trial, in bit/s, if it is
-// known. It is not known if a card carried more than its rate, as virtual cards can, which have no real one.
+// linkRate returns the rate of the network cards between the machines of the last trial, in bit/s, if it is known: that of
+// all machines of clients together, or of servers, whichever is less. It is not known if they carried more than their
+// rate, as virtual cards can, which have no real one.
 func (s series) linkRate(carried float64) (bits float64, ok bool) {
 	ends, _ := s.lastSetup()
+	counted, rates := map[[2]string]bool{}, map[string]float64{}
 	for _, e := range ends {
 		if e.NIC == nil || e.NIC.Speed == 0 || e.NIC.Driver == "veth" {
 			return 0, false
 		}
-		if rate := float64(e.NIC.Speed) * 1e6; bits == 0 || rate < bits {
+		if machine := [2]string{e.Role, e.Host}; !counted[machine] {
+			counted[machine] = true
+			rates[e.Role] += float64(e.NIC.Speed) * 1e6
+		}
+	}
+	for _, rate := range rates {
+		if bits == 0 || rate < bits {
 			bits = rate
 		}
 	}

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"fmt"
 	"testing"
 
 	"nettoll/record"
@@ -51,9 +52,14 @@ func twoSenders(share float64) func(*record.Trial) {
 	}
 }
 
-// cards returns the ends of a trial between machines, with the rates of their links in Mbit/s.
-func cards(driver string, rates ...int) []record.Endpoint {
-	return record.Each(rates, func(rate int) record.Endpoint { return record.Endpoint{NIC: &record.NIC{Driver: driver, Speed: rate}} })
+// cards returns the ends of a trial, each on a machine of its own, with the rates of their links in Mbit/s. The last one is
+// the server.
+func cards(driver string, rates ...int) (ends []record.Endpoint) {
+	for i, rate := range rates {
+		ends = append(ends, record.Endpoint{Role: "client", Host: fmt.Sprintf("machine %d", i+1), NIC: &record.NIC{Driver: driver, Speed: rate}})
+	}
+	ends[len(ends)-1].Role = "server"
+	return ends
 }
 
 func TestLimit(t *testing.T) {
@@ -119,6 +125,12 @@ func TestLimit(t *testing.T) {
 		{"a link with room", func(t *record.Trial) { t.Cell.Underlay = "rate=10gbit" }, Limit{}},
 		{"the slower of two network cards", func(t *record.Trial) { t.Endpoints = cards("e1000e", 10000, 1000) }, Limit{By: LimitLink}},
 		{"network cards with room", func(t *record.Trial) { t.Endpoints = cards("e1000e", 10000, 2500) }, Limit{}},
+		{"network cards of two senders", func(t *record.Trial) { t.Endpoints = cards("e1000e", 1000, 1000, 10000) }, Limit{}},
+		{"the network card of their receiver", func(t *record.Trial) { t.Endpoints = cards("e1000e", 1000, 1000, 1000) }, Limit{By: LimitLink}},
+		{"the network card that two senders share", func(t *record.Trial) {
+			t.Endpoints = cards("e1000e", 1000, 10000)
+			t.Endpoints = append(t.Endpoints, t.Endpoints...)
+		}, Limit{By: LimitLink}},
 		{"a network card without a rate", func(t *record.Trial) { t.Endpoints = cards("virtio_net", 1000, 0) }, Limit{}},
 		{"a card that carries more than it says", func(t *record.Trial) { t.Endpoints = cards("virtual", 900, 900) }, Limit{}},
 		{"what is no card has no rate", func(t *record.Trial) { t.Endpoints = cards("veth", 1000, 1000) }, Limit{}},
