@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -21,8 +22,10 @@ const (
 // Limit is what keeps a stream from being faster; By is empty if that is not known.
 type Limit struct {
 	By string
-	// CPU is the CPU of LimitSoftirq.
+	// CPU is the CPU of LimitSoftirq. If the ends are on different machines, End is the end whose
+	// machine has that CPU, LimitSender or LimitReceiver, if that is known.
 	CPU int
+	End string
 	// Softirq is the share of softirq in the time of the limiting process's CPU, if the process
 	// had that CPU alone and softirqTicks of softirq were counted on it; 0 means not known.
 	Softirq float64
@@ -49,24 +52,28 @@ func (s series) limit() Limit {
 	}
 	var window, bytes float64
 	var sender, receiver process
-	perCPU := map[int]record.CPUSample{}
+	perCPU := map[cpu]record.CPUSample{}
+	untold := false           // whose CPUs those of several machines are: in trials of an older version
 	var busy, stalled float64 // of connections, in microseconds
 	for _, t := range s.ok() {
 		if t.CPU == nil || t.Window <= 0 {
 			continue
 		}
 		window += t.Window
-		from, to := t.CPU.Client, t.CPU.Server
+		from, to := "client", "server"
 		if c.Options.Reverse {
 			from, to = to, from
 		}
-		sender.add(from)
-		receiver.add(to)
+		apart := len(t.CPU.Hosts) > 0
+		sender.add(t, from)
+		receiver.add(t, to)
 		for _, one := range t.CPU.Machine.PerCPU {
-			sum := perCPU[one.CPU]
+			untold = untold || apart && one.Host == ""
+			at := cpu{one.Host, one.CPU}
+			sum := perCPU[at]
 			sum.Softirq += one.Softirq
 			sum.Idle += one.Idle
-			perCPU[one.CPU] = sum
+			perCPU[at] = sum
 		}
 		for _, f := range t.Flows {
 			bytes += float64(f.Bytes)
@@ -78,6 +85,9 @@ func (s series) limit() Limit {
 	}
 	if window == 0 {
 		return Limit{}
+	}
+	if untold {
+		clear(perCPU)
 	}
 	flows := c.Pairs() * max(c.Options.Streams, 1)
 	sending, receiving := sender.share(window, flows), receiver.share(window, flows)
@@ -98,10 +108,10 @@ func (s series) limit() Limit {
 	case receiving >= usedUp:
 		return Limit{By: LimitReceiver, Softirq: receiver.softirq(perCPU, window)}
 	}
-	for _, cpu := range slices.Sorted(maps.Keys(perCPU)) {
-		sum := perCPU[cpu]
+	for _, at := range slices.SortedFunc(maps.Keys(perCPU), cpu.compare) {
+		sum := perCPU[at]
 		if sum.Softirq >= ofSoftirq*window && sum.Softirq >= softirqTicks*tickLength && sum.Idle <= (1-usedUp)*window {
-			return Limit{By: LimitSoftirq, CPU: cpu}
+			return Limit{By: LimitSoftirq, CPU: at.number, End: endOn(at.host, sender, receiver)}
 		}
 	}
 	if busy > 0 && stalled >= ofTime*busy {
@@ -110,45 +120,93 @@ func (s series) limit() Limit {
 	return Limit{}
 }
 
+// cpu is a CPU of a machine. The host is empty if there is only one machine.
+type cpu struct {
+	host   string
+	number int
+}
+
+func (c cpu) compare(o cpu) int {
+	return cmp.Or(cmp.Compare(c.host, o.host), cmp.Compare(c.number, o.number))
+}
+
+// endOn returns which end is on one of several machines, if a single machine has all of that end's processes.
+func endOn(host string, sender, receiver process) string {
+	switch {
+	case host == "":
+		return ""
+	case host == sender.host:
+		return LimitSender
+	case host == receiver.host:
+		return LimitReceiver
+	}
+	return ""
+}
+
 // process is the CPU use of all processes of a role over several trials.
 type process struct {
 	user, total float64 // CPU seconds
-	cpus        []int
+	cpus        []int   // of each machine that has any of them
+	machines    int     // that have any of them
+	host        string  // the one of several machines that has all of them; empty if there is only one machine, or not known
 }
 
-func (p *process) add(one record.ProcessCPU) {
+// add adds a trial.
+func (p *process) add(t *record.Trial, role string) {
+	one := t.CPU.Client
+	if role == "server" {
+		one = t.CPU.Server
+	}
 	p.user += one.User
 	p.total += one.Total()
-	p.cpus = one.CPUs
+	p.cpus, p.machines, p.host = one.CPUs, 1, ""
+	if len(t.CPU.Hosts) > 0 {
+		p.machines, p.host = len(t.CPU.Hosts), one.Host
+		if hosts, known := hostsOf(t, func(e record.Endpoint) bool { return e.Role == role }); known {
+			p.machines = len(hosts)
+		}
+	}
 }
 
 // share is the share that the processes used of the CPUs that they can
 // have at once: one per flow, but no more than they are pinned to.
 func (p process) share(window float64, flows int) float64 {
 	most := flows
-	if n := len(p.cpus); n > 0 {
+	if n := len(p.cpus) * p.machines; n > 0 {
 		most = min(most, n)
 	}
 	return p.total / (window * float64(max(1, most)))
 }
 
 // softirq is the share of softirq in the time of the process's CPU, if it has one alone.
-func (p process) softirq(all map[int]record.CPUSample, window float64) float64 {
-	if len(p.cpus) != 1 || all[p.cpus[0]].Softirq < softirqTicks*tickLength {
+func (p process) softirq(all map[cpu]record.CPUSample, window float64) float64 {
+	if len(p.cpus) != 1 {
 		return 0
 	}
-	return min(1, all[p.cpus[0]].Softirq/window)
+	used := all[cpu{p.host, p.cpus[0]}].Softirq
+	if used < softirqTicks*tickLength {
+		return 0
+	}
+	return min(1, used/window)
 }
 
-// linkRate returns the rate of the slowest network card between the machines of the last trial, in bit/s, if it is
-// known. It is not known if a card carried more than its rate, as virtual cards can, which have no real one.
+// linkRate returns the rate of the network cards between the machines of the last trial, in bit/s, if it is known: that of
+// all machines of clients together, or of servers, whichever is less. It is not known if they carried more than their
+// rate, as virtual cards can, which have no real one.
 func (s series) linkRate(carried float64) (bits float64, ok bool) {
 	ends, _ := s.lastSetup()
+	counted, rates := map[[2]string]bool{}, map[string]float64{}
 	for _, e := range ends {
 		if e.NIC == nil || e.NIC.Speed == 0 || e.NIC.Driver == "veth" {
 			return 0, false
 		}
-		if rate := float64(e.NIC.Speed) * 1e6; bits == 0 || rate < bits {
+		if machine := [2]string{e.Role, e.Host}; !counted[machine] {
+			counted[machine] = true
+			rates[e.Role] += float64(e.NIC.Speed) * 1e6
+		}
+	}
+	for _, rate := range rates {
+		if bits == 0 || rate < bits {
 			bits = rate
 		}
 	}

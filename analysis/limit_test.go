@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"fmt"
 	"testing"
 
 	"nettoll/record"
@@ -22,9 +23,43 @@ func streamOf(change func(*record.Trial)) series {
 	return series{cell: t.Cell, trials: []*record.Trial{&t}}
 }
 
-// cards returns the ends of a trial between machines, with the rates of their links in Mbit/s.
-func cards(driver string, rates ...int) []record.Endpoint {
-	return record.Each(rates, func(rate int) record.Endpoint { return record.Endpoint{NIC: &record.NIC{Driver: driver, Speed: rate}} })
+// onMachines returns a change of the trial of streamOf: the sender is on one machine, the receiver on another, each of
+// which has CPUs 0 and 1.
+func onMachines(change func(u *record.CPUUse, sender, receiver []record.CPUSample)) func(*record.Trial) {
+	return func(t *record.Trial) {
+		u := t.CPU
+		u.Hosts = []record.HostCPU{{Host: "machine 1"}, {Host: "machine 2"}}
+		u.Client.Host, u.Server.Host = "machine 2", "machine 1"
+		u.Machine.PerCPU = []record.CPUSample{
+			{Host: "machine 1", CPU: 0, Idle: 1}, {Host: "machine 1", CPU: 1, Idle: 0.5},
+			{Host: "machine 2", CPU: 0, Idle: 0.5}, {Host: "machine 2", CPU: 1, Idle: 1},
+		}
+		change(u, u.Machine.PerCPU[2:], u.Machine.PerCPU[:2])
+	}
+}
+
+// twoSenders returns a change of the trial of streamOf: there are two senders, each on CPU 0 of a machine of its own, of which
+// they use a share each. The CPU time of the machines is not known.
+func twoSenders(share float64) func(*record.Trial) {
+	return func(t *record.Trial) {
+		t.Cell.Clients = 2
+		t.Endpoints = []record.Endpoint{
+			{Role: "client", Host: "machine 2"}, {Role: "server", Host: "machine 1"},
+			{Role: "client", Host: "machine 3"}, {Role: "server", Host: "machine 1"},
+		}
+		t.CPU.Hosts = []record.HostCPU{{Host: "machine 1"}, {Host: "machine 2"}, {Host: "machine 3"}}
+		t.CPU.Client.System, t.CPU.Machine.PerCPU = 2*share, nil
+	}
+}
+
+// cards returns the ends of a trial, each on a machine of its own, with the rates of their links in Mbit/s. The last one is
+// the server.
+func cards(driver string, rates ...int) (ends []record.Endpoint) {
+	for i, rate := range rates {
+		ends = append(ends, record.Endpoint{Role: "client", Host: fmt.Sprintf("machine %d", i+1), NIC: &record.NIC{Driver: driver, Speed: rate}})
+	}
+	ends[len(ends)-1].Role = "server"
+	return ends
 }
 
 func TestLimit(t *testing.T) {
@@ -59,10 +94,43 @@ func TestLimit(t *testing.T) {
 		{"softirq elsewhere, beside idle time", func(t *record.Trial) {
 			t.CPU.Machine.PerCPU[2] = record.CPUSample{CPU: 2, Softirq: 0.6, Idle: 0.4}
 		}, Limit{}},
+		{"sender that carries softirq, on a machine of its own", onMachines(func(u *record.CPUUse, sender, _ []record.CPUSample) {
+			u.Client.System, sender[0].Softirq = 0.97, 0.6
+		}), Limit{By: LimitSender, Softirq: 0.6}},
+		{"softirq on the CPU of that number of the other machine", onMachines(func(u *record.CPUUse, _, receiver []record.CPUSample) {
+			u.Client.System, receiver[0].Softirq = 0.97, 0.6
+		}), Limit{By: LimitSender}},
+		{"senders on several machines", onMachines(func(u *record.CPUUse, sender, _ []record.CPUSample) {
+			u.Client.System, u.Client.Host, sender[0].Softirq = 0.97, "", 0.6
+		}), Limit{By: LimitSender}},
+		{"senders on a CPU each of two machines", twoSenders(0.5), Limit{}},
+		{"senders on a CPU each of two machines, both used up", twoSenders(0.97), Limit{By: LimitSender}},
+		{"softirq elsewhere, on the receiver's machine", onMachines(func(_ *record.CPUUse, _, receiver []record.CPUSample) {
+			receiver[0].Softirq, receiver[0].Idle = 0.95, 0.02 // the other machine's CPU 0 idles
+		}), Limit{By: LimitSoftirq, CPU: 0, End: LimitReceiver}},
+		{"softirq elsewhere, on the sender's machine", onMachines(func(_ *record.CPUUse, sender, _ []record.CPUSample) {
+			sender[1].Softirq, sender[1].Idle = 0.95, 0.02
+		}), Limit{By: LimitSoftirq, CPU: 1, End: LimitSender}},
+		{"half of the softirq on each of two machines", onMachines(func(_ *record.CPUUse, sender, receiver []record.CPUSample) {
+			sender[1].Softirq, sender[1].Idle = 0.4, 0.02
+			receiver[1].Softirq, receiver[1].Idle = 0.4, 0.02
+		}), Limit{}},
+		{"softirq on machines that were not told apart", onMachines(func(u *record.CPUUse, sender, receiver []record.CPUSample) {
+			u.Client.System, sender[0].Softirq, receiver[0].Softirq = 0.97, 0.6, 0.2
+			for i := range u.Machine.PerCPU {
+				u.Machine.PerCPU[i].Host = ""
+			}
+		}), Limit{By: LimitSender}},
 		{"link", func(t *record.Trial) { t.Cell.Underlay = "m4.large:rate=1.05gbit,delay=1ms" }, Limit{By: LimitLink}},
 		{"a link with room", func(t *record.Trial) { t.Cell.Underlay = "rate=10gbit" }, Limit{}},
 		{"the slower of two network cards", func(t *record.Trial) { t.Endpoints = cards("e1000e", 10000, 1000) }, Limit{By: LimitLink}},
 		{"network cards with room", func(t *record.Trial) { t.Endpoints = cards("e1000e", 10000, 2500) }, Limit{}},
+		{"network cards of two senders", func(t *record.Trial) { t.Endpoints = cards("e1000e", 1000, 1000, 10000) }, Limit{}},
+		{"the network card of their receiver", func(t *record.Trial) { t.Endpoints = cards("e1000e", 1000, 1000, 1000) }, Limit{By: LimitLink}},
+		{"the network card that two senders share", func(t *record.Trial) {
+			t.Endpoints = cards("e1000e", 1000, 10000)
+			t.Endpoints = append(t.Endpoints, t.Endpoints...)
+		}, Limit{By: LimitLink}},
 		{"a network card without a rate", func(t *record.Trial) { t.Endpoints = cards("virtio_net", 1000, 0) }, Limit{}},
 		{"a card that carries more than it says", func(t *record.Trial) { t.Endpoints = cards("virtual", 900, 900) }, Limit{}},
 		{"what is no card has no rate", func(t *record.Trial) { t.Endpoints = cards("veth", 1000, 1000) }, Limit{}},

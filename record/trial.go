@@ -210,6 +210,7 @@ type MachineCPU struct {
 
 // CPUSample is the time of one CPU in the window, in seconds.
 type CPUSample struct {
+	Host    string  `json:"host,omitempty"` // of several machines, as in HostCPU; also empty in older files
 	CPU     int     `json:"cpu"`
 	User    float64 `json:"user_s"`
 	System  float64 `json:"system_s"`

@@ -63,10 +63,14 @@ func (g group) commonLimit() (common string) {
 
 // limitWords returns in words what limits a stream.
 func limitWords(l analysis.Limit) string {
+	where := "CPU " + strconv.Itoa(l.CPU)
+	if l.End != "" {
+		where += " of the " + l.End + "'s machine"
+	}
 	words := map[string]string{
 		analysis.LimitSender: "the sender's CPU", analysis.LimitReceiver: "the receiver's CPU", analysis.LimitBoth: "the CPUs of both ends",
 		analysis.LimitLink: "the link's rate", analysis.LimitWindow: "the TCP window", analysis.LimitGenerator: "the generator itself",
-		analysis.LimitSoftirq: "the kernel's work on packets (softirq) on CPU " + strconv.Itoa(l.CPU),
+		analysis.LimitSoftirq: "the kernel's work on packets (softirq) on " + where,
 	}[l.By]
 	if l.Softirq > 0 && words != "" {
 		words += " (" + strconv.FormatFloat(100*l.Softirq, 'f', 0, 64) + "% of it softirq)"

@@ -693,6 +693,18 @@ func TestSentence(t *testing.T) {
 	}
 }
 
+// TestWhereSoftirqLimits checks that the CPU of a limit is named with its machine if there are several.
+func TestWhereSoftirqLimits(t *testing.T) {
+	for end, want := range map[string]string{
+		"":                     "the kernel's work on packets (softirq) on CPU 3",
+		analysis.LimitReceiver: "the kernel's work on packets (softirq) on CPU 3 of the receiver's machine",
+	} {
+		if got := limitWords(analysis.Limit{By: analysis.LimitSoftirq, CPU: 3, End: end}); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // The difference that counts as none is written exactly as requested, wherever it appears.
 func TestMarginAsItIs(t *testing.T) {
 	within := regexp.MustCompile(`within (\d\S*%)`)

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,6 +47,13 @@ func TestMachinesApart(t *testing.T) {
 			t.Errorf("%+v, want %+v", got[i], want[i])
 		}
 	}
+	var cpus []record.CPUSample
+	for _, one := range use.Machine.PerCPU {
+		cpus = append(cpus, record.CPUSample{Host: one.Host, CPU: one.CPU, Idle: one.Idle})
+	}
+	if want := []record.CPUSample{{Host: "machine 1", Idle: 0.5}, {Host: "machine 2", Idle: 2}}; !slices.Equal(cpus, want) {
+		t.Errorf("CPUs %+v, want %+v", cpus, want)
+	}
 	client, server := &AgentEndpoint{Endpoint: named("c")}, &AgentEndpoint{Endpoint: named("s")}
 	m.of = map[*AgentEndpoint]*machine{client: b, server: a}
 	ends := []record.Endpoint{{Role: "client", Host: "h2"}, {Role: "server", Host: "h1"}}
@@ -56,8 +64,8 @@ func TestMachinesApart(t *testing.T) {
 	// A single machine is not recorded separately: its hosts are parts of it.
 	m = &machines{all: []*machine{a}}
 	w = watcher{at: m, turns: []turnUse{{from: edge{machines: from[:1]}, to: edge{machines: to[:1]}}}}
-	if use, _, err := w.use(2, 0, 0.25); use.Hosts != nil || err != nil {
-		t.Errorf("%+v, %v", use.Hosts, err)
+	if use, _, err := w.use(2, 0, 0.25); use.Hosts != nil || err != nil || len(use.Machine.PerCPU) != 1 || use.Machine.PerCPU[0].Host != "" {
+		t.Errorf("%+v, CPUs %+v, %v", use.Hosts, use.Machine.PerCPU, err)
 	}
 	m.describe(ends, nil)
 	if ends[0].Host != "machine 2" {

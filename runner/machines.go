@@ -150,7 +150,7 @@ func (m *machines) idle() (sum, watched float64) {
 }
 
 // use returns what the machines did between the edges of turns, as a sum and, if there are several,
-// for each machine; and the seconds between the edges. CPUs are not kept apart by machine.
+// for each machine; and the seconds between the edges. The CPUs in the sum are those of all machines.
 func (m *machines) use(turns []turnUse) (sum record.MachineCPU, apart []record.HostCPU, elapsed float64, err error) {
 	for i, c := range m.all {
 		var spans []sampler.Span
@@ -166,6 +166,9 @@ func (m *machines) use(turns []turnUse) (sum record.MachineCPU, apart []record.H
 		}
 		if len(m.all) > 1 {
 			apart = append(apart, record.HostCPU{Host: c.name, Busy: one.Busy, Idle: c.idle.Rate()})
+			for n := range one.PerCPU {
+				one.PerCPU[n].Host = c.name
+			}
 		}
 		if i == 0 {
 			sum, elapsed = one, seconds

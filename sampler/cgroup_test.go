@@ -13,38 +13,96 @@ import (
 	"time"
 )
 
+// procOf writes what the kernel tells a process about its control groups and the root of what is mounted at a path, and returns the
+// path of its /proc.
+func procOf(t *testing.T, groups, root, mounted string) string {
+	t.Helper()
+	proc := t.TempDir()
+	write(t, filepath.Join(proc, "self/cgroup"), groups)
+	write(t, filepath.Join(proc, "self/mountinfo"), "31 23 0:28 / /sys ro,nosuid - sysfs sysfs ro\n"+
+		"40 31 0:38 /hidden "+mounted+" rw - tmpfs tmpfs rw\n41 31 0:39 "+root+" "+mounted+" ro,nosuid master:11 - cgroup2 cgroup rw,nsdelegate\n")
+	return proc
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestCgroup(t *testing.T) {
 	for version, want := range map[string]time.Duration{
 		"one":   1_500_000_250 * time.Nanosecond,
 		"joint": 91_023_456_789 * time.Nanosecond,
 		"two":   2_750_123 * time.Microsecond,
 	} {
-		if got, err := Cgroup(filepath.Join("testdata/cgroup", version)); err != nil || got != want {
+		sys := filepath.Join("testdata/cgroup", version)
+		proc := procOf(t, "9:memory:/docker/ab\n0::/\n", "/", filepath.Join(sys, "fs/cgroup"))
+		if got, err := Cgroup(proc, sys); err != nil || got != want {
 			t.Errorf("%s: %v, %v, want %v", version, got, err, want)
 		}
 	}
 }
 
-func TestCgroupThatCannotBeRead(t *testing.T) {
-	for _, c := range []struct{ file, text, want string }{
-		{"cpuacct/cpuacct.usage", "a lot\n", "cpuacct/cpuacct.usage: "},
-		{"cpuacct/cpuacct.usage", "", "cpuacct/cpuacct.usage: "},
-		{"cpu,cpuacct/cpuacct.usage", "-5\n", "cpu,cpuacct/cpuacct.usage: -5 is negative"},
-		{"cpu.stat", "user_usec 1\nsystem_usec 2\n", "cpu.stat: has no usage_usec"},
-		{"cpu.stat", "usage_usec_total 5\n", "cpu.stat: has no usage_usec"},
-		{"cpu.stat", "usage_usec 99999999999999999999\n", "cpu.stat: "},
-		{"memory.stat", "anon 5\n", "fs/cgroup has neither cpuacct.usage nor cpu.stat"},
+// TestCgroupOfTheContainerOnly has trees of version 2, of which the container sees more than its own group.
+func TestCgroupOfTheContainerOnly(t *testing.T) {
+	for _, c := range []struct {
+		name, group string
+		root        string // of what is mounted
+		own         string // where its group is in that
+		wrong       string // error: its group cannot be found
+	}{
+		{"a namespace of its own", "/", "/", "", ""},
+		{"the machine's namespace", "/system.slice/docker-ab.scope", "/", "system.slice/docker-ab.scope", ""},
+		{"the machine's namespace, and its own tree", "/system.slice/docker-ab.scope", "/system.slice/docker-ab.scope", "", ""},
+		{"the machine's namespace, and part of the tree", "/docker/ab", "/docker", "ab", ""},
+		{"names that the kernel escapes", `/a b/docker-a\x2db`, `/a\040b/docker-a\134x2db`, "", ""},
+		{"a tree from outside of the namespace", "/", "/../..", "", "its control group / is not below /../.., "},
+		{"a process outside of the namespace", "/../ab", "/", "", "its control group /../ab is not below /, "},
+		{"both outside of the namespace", "/../ab", "/..", "ab", ""},
+		{"another group whose name begins alike", "/docker/abc", "/docker/ab", "", "its control group /docker/abc is not below /docker/ab, "},
+		{"a group that is not there", "/docker/gone", "/", "", "docker/gone no cpu.stat"},
 	} {
 		sys := t.TempDir()
-		path := filepath.Join(sys, "fs/cgroup", c.file)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
+		mounted := filepath.Join(sys, "fs/cgroup")
+		for _, other := range []string{"", "ab", "abc", "docker", "docker/ab"} {
+			write(t, filepath.Join(mounted, other, "cpu.stat"), "usage_usec 99000000\n")
 		}
-		if err := os.WriteFile(path, []byte(c.text), 0o644); err != nil {
-			t.Fatal(err)
+		write(t, filepath.Join(mounted, c.own, "cpu.stat"), "usage_usec 2750123\n")
+		want := 2_750_123 * time.Microsecond
+		if c.wrong != "" {
+			want = 0
 		}
-		if got, err := Cgroup(sys); err == nil || got != 0 || !strings.Contains(err.Error(), c.want) {
+		got, err := Cgroup(procOf(t, "1:name=systemd:/else\n0::"+c.group+"\n", c.root, mounted), sys)
+		if got != want || (err != nil) != (c.wrong != "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
+			t.Errorf("%s: %v, %v; want %v, %s", c.name, got, err, want, c.wrong)
+		}
+	}
+}
+
+func TestCgroupThatCannotBeRead(t *testing.T) {
+	for _, c := range []struct{ file, text, groups, want string }{
+		{"cpuacct/cpuacct.usage", "a lot\n", "", "cpuacct/cpuacct.usage: "},
+		{"cpuacct/cpuacct.usage", "", "", "cpuacct/cpuacct.usage: "},
+		{"cpu,cpuacct/cpuacct.usage", "-5\n", "", "cpu,cpuacct/cpuacct.usage: -5 is negative"},
+		{"cpu.stat", "user_usec 1\nsystem_usec 2\n", "0::/\n", "cpu.stat: has no usage_usec"},
+		{"cpu.stat", "usage_usec_total 5\n", "0::/\n", "cpu.stat: has no usage_usec"},
+		{"cpu.stat", "usage_usec 99999999999999999999\n", "0::/\n", "cpu.stat: "},
+		{"cpu.stat", "usage_usec 5\n", "4:memory:/\n", "self/cgroup names no control group of version 2"},
+		{"memory.stat", "anon 5\n", "0::/\n", "fs/cgroup has no cpuacct.usage, and "},
+	} {
+		sys := t.TempDir()
+		mounted := filepath.Join(sys, "fs/cgroup")
+		write(t, filepath.Join(mounted, c.file), c.text)
+		if got, err := Cgroup(procOf(t, c.groups, "/", mounted), sys); err == nil || got != 0 || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s of %q: %v, %v, want an error that says %q", c.file, c.text, got, err, c.want)
+		}
+		if got, err := Cgroup(procOf(t, c.groups, "/", "/elsewhere"), sys); err == nil || got != 0 {
+			t.Errorf("%s of %q, which is not mounted: %v", c.file, c.text, got)
 		}
 	}
 }
@@ -54,7 +112,7 @@ func TestAgentsAreAskedForTheirCgroup(t *testing.T) {
 	if !ok {
 		t.Fatal("no agent answers")
 	}
-	want, err := Cgroup("/sys")
+	want, err := Cgroup("/proc", "/sys")
 	if err != nil {
 		t.Skip(err)
 	}

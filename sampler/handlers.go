@@ -61,7 +61,7 @@ func Handlers() map[string]agent.Handler {
 		MethodDevice: agent.Typed(func(_ context.Context, d Device) (nl.Interface, error) {
 			return nl.Ask(d.Space, func(n *nl.NS) (nl.Interface, error) { return n.Interface(d.Name) })
 		}),
-		MethodCgroup:    agent.Typed(func(context.Context, struct{}) (time.Duration, error) { return Cgroup("/sys") }),
+		MethodCgroup:    agent.Typed(func(context.Context, struct{}) (time.Duration, error) { return Cgroup("/proc", "/sys") }),
 		MethodEcho:      agent.Typed(func(ctx context.Context, e Echo) (struct{}, error) { return struct{}{}, e.Run(ctx) }),
 		MethodReach:     agent.Typed(func(ctx context.Context, r Reach) (Reached, error) { return r.Find(ctx) }),
 		MethodRoute:     agent.Typed(func(_ context.Context, to netip.Addr) (string, error) { return RouteTo(to) }),

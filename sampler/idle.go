@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"time"
@@ -41,19 +42,29 @@ type idleClock struct {
 
 // findIdleClock finds the finest clock below proc and sys.
 func findIdleClock(proc, sys string) idleClock {
-	const tries = 5 // an interrupt, or the hypervisor, can add to the CPU time of one reading
 	for _, clock := range []idleClock{timerListClock(filepath.Join(proc, "timer_list")), cpuidleClock(sys)} {
-		for range tries {
-			began := threadTime()
-			if _, _, err := clock.read(); err != nil {
-				break
-			}
-			if threadTime()-began <= dearest {
-				return clock
-			}
+		if clock.cheap() {
+			return clock
 		}
 	}
 	return idleClock{ClockStat, func() (map[int64]float64, time.Time, error) { return nil, time.Now(), nil }}
+}
+
+// cheap reports whether the clock can be read for no more than dearest.
+func (c idleClock) cheap() bool {
+	runtime.LockOSThread() // threadTime is about this thread
+	defer runtime.UnlockOSThread()
+	const tries = 5 // an interrupt, or the hypervisor, can add to the CPU time of one reading
+	for range tries {
+		began := threadTime()
+		if _, _, err := c.read(); err != nil {
+			return false
+		}
+		if threadTime()-began <= dearest {
+			return true
+		}
+	}
+	return false
 }
 
 // threadTime returns the CPU time of the calling thread.

@@ -103,6 +103,28 @@ func TestTheFinestClockIsTaken(t *testing.T) {
 	check(ClockCPUIdle, map[int64]float64{0: 1.25})
 }
 
+// TestAClockIsJudgedByOneThread has a reading of a clock wait for a goroutine that takes over the reader's thread, if Go can give
+// the reader another one meanwhile. CPU times of two threads say nothing about the reading.
+func TestAClockIsJudgedByOneThread(t *testing.T) {
+	threads := map[int]bool{}
+	idleClock{"judged", func() (map[int64]float64, time.Time, error) {
+		for range 50 {
+			threads[unix.Gettid()] = true
+			woken := make(chan struct{})
+			go func() {
+				close(woken)
+				for began := time.Now(); time.Since(began) < time.Millisecond; {
+				}
+			}()
+			<-woken
+		}
+		return nil, time.Now(), nil
+	}}.cheap()
+	if len(threads) != 1 {
+		t.Errorf("one reading ran on %d threads", len(threads))
+	}
+}
+
 // TestIdleBetween checks how two clocks are combined.
 func TestIdleBetween(t *testing.T) {
 	for _, c := range []struct {

@@ -87,35 +87,85 @@ func Switches(proc string) (uint64, error) {
 	return st.ContextSwitches, wrap.Error(err, "sampler: read switches")
 }
 
-// cgroupFiles are the files below sys that hold the CPU time of a control group, and their units.
-// With version 1, distributions mount cpuacct alone or together with cpu; version 2 has a single
-// tree.
-var cgroupFiles = []struct {
-	name, field string // no field: the file is a number
-	unit        time.Duration
-}{
-	{"fs/cgroup/cpuacct/cpuacct.usage", "", time.Nanosecond},
-	{"fs/cgroup/cpu,cpuacct/cpuacct.usage", "", time.Nanosecond},
-	{"fs/cgroup/cpu.stat", "usage_usec", time.Microsecond},
+// Cgroup returns the CPU time that all processes of a container have used since it began. It has to be
+// read inside the container. proc is "/proc", sys is "/sys".
+//
+// With version 1 of control groups, the container's own are mounted. With version 2 it can also be the
+// tree of the whole machine, if the container has no namespace of control groups, as with the setting
+// "default-cgroupns-mode": "host" of Docker.
+func Cgroup(proc, sys string) (time.Duration, error) {
+	used, err := cgroupTime(proc, filepath.Join(sys, "fs/cgroup"))
+	return used, wrap.Error(err, "sampler: CPU time of the container")
 }
 
-// Cgroup returns the CPU time that all processes of a container have used since it began. It has to
-// be read inside the container, where the root of the mounted control groups is the container's own.
-// sys is "/sys".
-func Cgroup(sys string) (time.Duration, error) {
-	for _, f := range cgroupFiles {
-		path := filepath.Join(sys, f.name)
-		b, err := os.ReadFile(path)
-		if errors.Is(err, os.ErrNotExist) {
-			continue
+// cgroupTime is Cgroup for control groups that are mounted at a path.
+func cgroupTime(proc, mounted string) (time.Duration, error) {
+	for _, name := range []string{"cpuacct", "cpu,cpuacct"} { // distributions mount it alone or together with cpu
+		used, err := readUsage(filepath.Join(mounted, name, "cpuacct.usage"), "", time.Nanosecond)
+		if !errors.Is(err, os.ErrNotExist) {
+			return used, err
 		}
-		if err != nil {
-			return 0, fmt.Errorf("sampler: CPU time of the container: %w", err)
-		}
-		n, err := usage(string(b), f.field)
-		return time.Duration(n) * f.unit, wrap.Error(err, "sampler: CPU time of the container: %s", path)
 	}
-	return 0, fmt.Errorf("sampler: CPU time of the container: %s has neither cpuacct.usage nor cpu.stat", filepath.Join(sys, "fs/cgroup"))
+	group, err := ownGroup(proc, mounted)
+	if err != nil {
+		return 0, err
+	}
+	used, err := readUsage(filepath.Join(group, "cpu.stat"), "usage_usec", time.Microsecond)
+	if errors.Is(err, os.ErrNotExist) {
+		err = fmt.Errorf("%s has no cpuacct.usage, and %s no cpu.stat", mounted, group)
+	}
+	return used, err
+}
+
+// ownGroup returns the directory of this process's control group of version 2, in the tree that is
+// mounted at a path. The kernel gives both the group and the root of the mount relative to the process's
+// namespace of control groups, with ".." for what is above that.
+func ownGroup(proc, mounted string) (string, error) {
+	groups, err := os.ReadFile(filepath.Join(proc, "self/cgroup"))
+	if err != nil {
+		return "", err
+	}
+	mounts, err := os.ReadFile(filepath.Join(proc, "self/mountinfo"))
+	if err != nil {
+		return "", err
+	}
+	var group, root string
+	for line := range strings.Lines(string(groups)) {
+		if path, ok := strings.CutPrefix(line, "0::"); ok {
+			group = strings.TrimSuffix(path, "\n")
+		}
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if f := strings.Fields(line); len(f) > 4 && f[4] == mounted { // the last of several hides the others
+			root = unescaped.Replace(f[3])
+		}
+	}
+	below, inside := strings.CutPrefix(group+"/", strings.TrimSuffix(root, "/")+"/")
+	switch {
+	case root == "":
+		return "", fmt.Errorf("nothing is mounted at %s", mounted)
+	case group == "":
+		return "", fmt.Errorf("%s names no control group of version 2", filepath.Join(proc, "self/cgroup"))
+	case !inside || !filepath.IsLocal("./"+below):
+		return "", fmt.Errorf("its control group %s is not below %s, which is mounted at %s", group, root, mounted)
+	}
+	return filepath.Join(mounted, below), nil
+}
+
+// unescaped undoes how the kernel writes paths in mountinfo.
+var unescaped = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+
+// readUsage returns the usage in a file.
+func readUsage(path, field string, unit time.Duration) (time.Duration, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	n, err := usage(string(text), field)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", path, err)
+	}
+	return time.Duration(n) * unit, nil
 }
 
 // usage returns the value of a field in lines of a name and a value each, or, without a field, the

@@ -59,7 +59,6 @@ type flow struct {
 
 	// Times are readings of nanotime.
 	now     int64 // when the last step returned, where the flow is measured
-	begins  int64 // when the flow begins
 	settles int64 // half way between begins and the opening of the window
 	total   int64 // finished since the connection was made
 	window
@@ -87,12 +86,12 @@ func (f *flow) measures() bool { return f.measured == f.session.role }
 
 // schedule sets the window. Ends that do not measure have none.
 func (f *flow) schedule(warmup, t0, t1 int64) {
-	f.begins = t0 - warmup
+	begins := t0 - warmup
 	if f.late {
-		f.begins = t0 - warmup/2
+		begins = t0 - warmup/2
 	}
-	f.settles = t0 - (t0-f.begins)/2
-	f.window = window{opens: t0, closes: t1, cutAt: never, brought: f.begins}
+	f.settles = t0 - (t0-begins)/2
+	f.window = window{begins: begins, opens: t0, closes: t1, cutAt: never, brought: begins}
 	f.pauses = never
 	switch {
 	case f.measures() && f.patient:

@@ -322,7 +322,7 @@ func (s *session) windowResult(of func(*flow) (*window, *latencies)) (r windowRe
 			r.Covered += w.covered
 		}
 		r.Unfinished += w.unfinished
-		if w.before == w.from && w.opens > f.begins {
+		if w.before == w.from && w.opens > w.begins {
 			r.Cold++
 		}
 		if w.silent {

@@ -76,6 +76,33 @@ func TestFirstReadOfATurnClosesTheWindowBefore(t *testing.T) {
 	}
 }
 
+// TestColdTurns has streams and transactions that are too late for a window, in one of three turns.
+func TestColdTurns(t *testing.T) {
+	for _, k := range []kind{upload(), exchange()} {
+		for late := range 3 {
+			f := inTurns(k)
+			f.session.flows = []*flow{f}
+			for i, turn := range f.session.turns {
+				if i != late {
+					stepTo(f, turn.opens-500, 1)
+				}
+				stepTo(f, turn.opens+500, 1)
+				stepTo(f, turn.closes+100, 1)
+			}
+			for i := range f.session.turns {
+				r, err := f.session.windowResult(func(f *flow) (*window, *latencies) { return &f.past[i], nil })
+				want := 0
+				if i == late {
+					want = 1
+				}
+				if err != nil || r.Cold != want {
+					t.Errorf("turn %d is late: in turn %d %d flows are cold, error %v", late+1, i+1, r.Cold, err)
+				}
+			}
+		}
+	}
+}
+
 // TestTransactionsOfTurns checks that each window has the transactions that begin in it, including
 // one that ends late.
 func TestTransactionsOfTurns(t *testing.T) {

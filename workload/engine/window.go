@@ -6,6 +6,7 @@ const partsOfWindow = 10
 
 // window is one window of a flow that is measured. Times are readings of nanotime.
 type window struct {
+	begins        int64 // when the flow begins, in turns for this window
 	opens, closes int64
 	cutAt         int64 // the next edge, or when the flow settles
 	brought       int64 // when the last step returned that finished anything
