@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"nettoll/internal/testutil/machine"
 	"nettoll/kube"
@@ -92,4 +93,23 @@ func TestPodsAreTried(t *testing.T) {
 			refused(t, err, `needs a higher level of pod security there than "baseline:latest"`)
 		}
 	}
+}
+
+// TestPodsStayForLongTrials checks that networks may stand for half a day at least on pods that belong to a keeper, and what is
+// said where that was not enough: the cluster only says that the keeper is gone.
+func TestPodsStayForLongTrials(t *testing.T) {
+	b := startBaseline(t)
+	own := b.own(t)
+	refused(t, own.Begin(t.Context()), "nothing is made here")
+	for _, kind := range []string{"pods", "jobs"} { // the pod is only tried
+		if len(b.asked[kind]) != 1 {
+			t.Fatalf("%d %s were to be made", len(b.asked[kind]), kind)
+		}
+		spec := b.asked[kind][0]["spec"].(object)
+		if got, _ := spec["activeDeadlineSeconds"].(float64); got < (24 * time.Hour).Seconds() { // new ones are made after half of that
+			t.Errorf("%s end after %v s", kind, got)
+		}
+	}
+	refused(t, own.Outlived(23*time.Hour), "has ended nettoll's pods: ")
+	refused(t, own.Outlived(25*time.Hour), "the cluster of the context theirs has ended nettoll's pods, which may stay there for a day, and were still in use: ")
 }
