@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"nettoll/internal/daemon"
 	"nettoll/internal/felix"
@@ -14,6 +15,7 @@ import (
 	"nettoll/internal/plumb"
 	"nettoll/internal/undo"
 	"nettoll/internal/wrap"
+	"nettoll/record"
 )
 
 // Calico's CNI plugin makes a veth pair for each pod, whose end on the node has no bridge, and felix writes routes and rules
@@ -132,8 +134,46 @@ func (n *Node) calico(ctx context.Context, stack *undo.Stack) (mtu int, err erro
 	if err != nil {
 		return 0, err
 	}
-	n.daemons = append(n.daemons, d)
+	n.daemons, n.felix = append(n.daemons, d), d
 	return n.Uplink().MTU, nil
+}
+
+// Rest has felix pause on all nodes until Wake is called: it wakes hundreds of times a second even if nothing is sent, by which
+// networks elsewhere would have other figures. No network may stand on the cluster.
+func (c *Cluster) Rest(ctx context.Context) error {
+	return record.Try(c.Nodes, func(n *Node) error {
+		if n.felix == nil {
+			return nil
+		}
+		// Otherwise the next pods, which have the same names, would be connected before they have rules.
+		err := daemon.Until(ctx, forgetting, n.forgotten, n.felix)
+		if err == nil {
+			err = n.felix.Pause()
+		}
+		return wrap.Error(err, "kubernetes: %s", n.felix)
+	})
+}
+
+// Wake has felix go on.
+func (c *Cluster) Wake() error {
+	return record.Try(c.Nodes, func(n *Node) error {
+		if n.felix == nil {
+			return nil
+		}
+		return wrap.Error(n.felix.Resume(), "kubernetes")
+	})
+}
+
+// forgetting is how long felix may take to remove what it has written for pods that are gone.
+const forgetting = 10 * time.Second
+
+// forgotten returns an error if felix says that a pod has its rules.
+func (n *Node) forgotten(context.Context) error {
+	left, err := os.ReadDir(n.status())
+	if err == nil && len(left) > 0 {
+		err = fmt.Errorf("it still has rules of %s", left[0].Name())
+	}
+	return err
 }
 
 // ruledWithin is how long the plugin waits for felix to write the rules of a pod.

@@ -2,10 +2,13 @@ package kube
 
 import (
 	"context"
+	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
+	"nettoll/agent"
 	"nettoll/platform"
 )
 
@@ -45,6 +48,28 @@ func (c *Container) Ended(t *testing.T) error {
 	}
 	return c.first.Err()
 }
+
+// Outlived returns what is said of a keeper of an age that has ended.
+func (o *Own) Outlived(age time.Duration) error {
+	k := &keeper{own: o, began: time.Now().Add(-age)}
+	first := agent.Dial(gone{})
+	<-first.Done()
+	k.pod = &Pod{Name: "keeper", node: &Node{cluster: o.cluster(nil)}, Containers: []*Container{{first: first}}}
+	return k.fault(context.Background())
+}
+
+// gone is a process that has ended.
+type gone struct{ platform.Process }
+
+func (gone) Stdin() io.WriteCloser { return gone{} }
+func (gone) Stdout() io.Reader     { return strings.NewReader("") }
+func (gone) Stderr() string        { return "" }
+func (gone) Wait() error           { return nil }
+func (gone) Kill() error           { return nil }
+func (gone) Write(b []byte) (int, error) {
+	return len(b), nil
+}
+func (gone) Close() error { return nil }
 
 // WithoutPortmap is withoutPortmap.
 var WithoutPortmap = withoutPortmap

@@ -20,9 +20,10 @@ const (
 	// keeperTTL is how long the cluster keeps a keeper that has ended, with everything that belongs to it. Its
 	// controllers take some seconds more.
 	keeperTTL = 30 * time.Second
-	// keeperLife is how long a keeper and its pods may exist, in whatever state they are: pods that cannot be started
-	// do not end by themselves.
-	keeperLife = time.Hour
+	// keeperLife is how long a keeper and its pods may exist, in whatever state they are: a pod that cannot be started does not
+	// end by itself if nettoll is killed meanwhile, but uses nothing of its node. All others end with nettoll. So it is long, since
+	// networks whose trials are whole and long may stand for hours.
+	keeperLife = 24 * time.Hour
 	// firstByte is how long a pod waits for nettoll to attach to it.
 	firstByte = 60 * time.Second
 	// receiving is how long the agent may then be on its way: it has some megabytes.

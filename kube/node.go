@@ -40,8 +40,9 @@ type Node struct {
 	groups     []string
 	containerd *daemon.Daemon
 	daemons    []*daemon.Daemon
-	mtu        int // of its pods, in bytes
-	next       int // number of the last container
+	felix      *daemon.Daemon // one of them; nil: it has none
+	mtu        int            // of its pods, in bytes
+	next       int            // number of the last container
 }
 
 // PodMTU returns the MTU of the node's pods in bytes, in a private cluster.

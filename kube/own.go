@@ -218,7 +218,10 @@ func (o *Own) Allows(ctx context.Context, n Needs) error {
 	k := &keeper{name: o.prefix() + "try"}
 	c := o.cluster(k)
 	n.Pod.Node = &Node{Host: ownNode{"try", o}, cluster: c}
-	pod := &Pod{Name: k.name, node: n.Pod.Node, sees: n.Pod.HostPID, mark: bootstrap.Mark(), Containers: []*Container{{name: "try"}}}
+	pod := &Pod{
+		Name: k.name, node: n.Pod.Node, sees: n.Pod.HostPID, ports: n.Pod.HostPorts != Ports{}, mark: bootstrap.Mark(),
+		Containers: []*Container{{name: "try"}},
+	}
 	return o.try(ctx, c, pod.object(n.Pod))
 }
 

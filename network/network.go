@@ -226,6 +226,9 @@ type Hop struct {
 	May bool
 	// About is what the device is, of one that May be crossed.
 	About string
+	// Slow means that Read runs a program, which takes longer than the pause between two turns and would disturb the next one. So
+	// it is read before the first turn and after the last only.
+	Slow bool
 	// Read returns the counters since the hop was made. Hops of different networks are read
 	// concurrently.
 	Read func(context.Context) (Count, error)

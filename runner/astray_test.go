@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"slices"
 	"testing"
 
@@ -115,5 +116,61 @@ func TestDevicesThatSeveralNetworksCross(t *testing.T) {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// TestSlowHops checks that hops which take longer to read than the pause between two turns are not read there. They are judged by
+// all turns together, and do not tell what crosses the network in the turns of others.
+func TestSlowHops(t *testing.T) {
+	const payload = 8 << 20
+	var crossed uint64
+	reads := map[string]int{}
+	of := func(name string, kind network.HopKind) network.Hop {
+		return network.Hop{Name: name, Kind: kind, Slow: name != "h1/v0", Read: func(context.Context) (network.Count, error) {
+			reads[name]++
+			return bytes(crossed), nil
+		}}
+	}
+	may := of("h1/may", network.Device)
+	may.May = true
+	proof, err := begin(t.Context(), [][]network.Hop{{of("h1/slow", network.Device), of("h1/v0", network.Device), of("h1/rules", network.Rule), may}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &player{attempt: &attempt{proof: proof}, each: []workload.Result{{}}} // cold
+	if proof.among(nil); proof.first != 1 {
+		t.Errorf("hop %d is read in the turns of others", proof.first)
+	}
+	for range 2 {
+		before, _ := edgeBetween(t.Context(), nil, p, []*player{p})
+		crossed += payload
+		after, some := edgeBetween(t.Context(), p, nil, []*player{p})
+		if !some {
+			t.Error("a hop is read here, and nothing is said to be left to read here")
+		}
+		p.each = append(p.each, workload.Result{Crossed: []workload.Crossed{{Bytes: payload}}})
+		p.readings = append(p.readings, turnReading{before: before, after: after})
+		proof.spans = append(proof.spans, span{before.hops[p], after.hops[p]})
+	}
+	for name, n := range reads {
+		want := 1
+		if name == "h1/v0" {
+			want = 5
+		}
+		if n != want {
+			t.Errorf("%s was read %d times until the last turn was over, want %d", name, n, want)
+		}
+	}
+	if wrong := p.astray(); wrong != "" {
+		t.Error(wrong)
+	}
+	hops, err := proof.finish(t.Context(), []workload.Crossed{{Bytes: 2 * payload}})
+	if err != nil || verdict(hops) != "" || len(hops) != 4 {
+		t.Errorf("%v, %q, the path is %v", err, verdict(hops), namesOf(hops))
+	}
+	for _, h := range hops {
+		if h.Bytes != 2*payload {
+			t.Errorf("%s counted %d bytes of %d", h.Name, h.Bytes, 2*payload)
+		}
 	}
 }

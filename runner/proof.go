@@ -112,11 +112,11 @@ func (p *proof) find(all []record.Hop) (hops []record.Hop) {
 	return hops
 }
 
-// grown returns how much a hop has counted in the turns of the network or, if it is not measured in turns, until after was
-// read. Other networks can cross the same devices in their turns.
+// grown returns how much a hop has counted in the turns of the network or, if it is not measured in turns or not read between
+// them, until after was read. Other networks can cross the same devices in their turns.
 func (p *proof) grown(i int, after []network.Count) (packets, bytes uint64) {
 	spans := p.spans
-	if spans == nil {
+	if spans == nil || p.hops[i].Slow {
 		spans = []span{{p.before, after}}
 	}
 	for _, s := range spans {

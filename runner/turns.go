@@ -315,7 +315,7 @@ type turnReading struct {
 
 // turnEdge holds the counters read between two turns.
 type turnEdge struct {
-	hops   map[*player][]network.Count // of the networks of the previous and the next turn
+	hops   map[*player][]network.Count // of the networks of the previous and the next turn; slow ones are not read
 	firsts map[*player]network.Count   // of the first device of every other network
 	late   bool                        // something was read when it was too late: see edgeBetween and farEdges.add
 	err    error
@@ -327,7 +327,7 @@ func edgeBetween(ctx context.Context, was, next *player, all []*player) (e turnE
 	e = turnEdge{hops: map[*player][]network.Count{}, firsts: map[*player]network.Count{}}
 	for _, p := range all {
 		if p == was || p == next {
-			here := func(h network.Hop) bool { return h.Asked == nil }
+			here := func(h network.Hop) bool { return h.Asked == nil && !h.Slow }
 			some = some || slices.ContainsFunc(p.proof.hops, here)
 			counts, err := p.proof.read(ctx, here)
 			if e.hops[p] = counts; err != nil {
@@ -362,7 +362,7 @@ func (p *proof) among(others []*proof) {
 	p.beside, p.first = others, -1
 	for i, h := range p.hops {
 		switch {
-		case h.Kind != network.Device || h.Absent || h.May:
+		case h.Kind != network.Device || h.Absent || h.May || h.Slow:
 		case !h.Common && !slices.ContainsFunc(others, func(o *proof) bool { return o.crosses(h) }):
 			p.first = i
 			return
@@ -429,7 +429,7 @@ func (p *player) finish(ctx context.Context, first time.Time) error {
 
 // astray returns in which turn the payload did not take its path, or crossed another network, or
 // "". Some cases are judged only by the counters of all turns together: hops that count late or
-// count only connections, turns that overran, and turns that were read too late.
+// count only connections, hops that are slow to read, turns that overran, and turns that were read too late.
 func (p *player) astray() string {
 	for i, s := range p.readings {
 		one := p.each[plan.Cold+i]
@@ -447,7 +447,7 @@ func (p *player) astray() string {
 		in := fmt.Sprintf("in turn %d of %d: ", i+1, len(p.readings))
 		hops, _ := (&proof{hops: p.proof.hops, before: s.before.hops[p], pairs: p.proof.pairs, ends: p.proof.ends}).judge(s.after.hops[p], pairs)
 		for n, h := range p.proof.hops {
-			if sum < leastToProve(one) || h.May || h.Kind != network.Device && h.Kind != network.Rule {
+			if sum < leastToProve(one) || h.May || h.Slow || h.Kind != network.Device && h.Kind != network.Rule {
 				continue
 			}
 			if wrong := verdict(hops[n : n+1]); wrong != "" {

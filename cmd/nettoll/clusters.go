@@ -91,6 +91,8 @@ func (f *runFlags) suitClusters(cells []record.Cell) error {
 			return usagef("--expect %s: unknown%s; known are %s", f.expect, nearest(f.expect, kube.Expectable), strings.Join(kube.Expectable, ", "))
 		case !f.observes && !f.counts:
 			return usagef("--expect: pods do not see what carries the payload; add --%s, or leave it out", nodeAgent)
+		case !slices.ContainsFunc(of, betweenPods):
+			return usagef("--expect: no network of this run leads from the pods of one node to those of another; add one, such as kubernetes:pod on two hosts (--hosts 2), or leave it out")
 		}
 	}
 	for i, name := range f.nodes {
@@ -102,6 +104,12 @@ func (f *runFlags) suitClusters(cells []record.Cell) error {
 		}
 	}
 	return nil
+}
+
+// betweenPods reports whether the clients of a cell reach pods on another node by addresses of pods or services: only then is
+// it known whether a tunnel should carry the payload.
+func betweenPods(c record.Cell) bool {
+	return c.Hosts > 1 && !slices.Contains([]string{"kubernetes:native", "kubernetes:nodeport", "kubernetes:hostport"}, c.Network)
 }
 
 // asked returns the network of the first cell that is not only there to be compared with.

@@ -214,7 +214,9 @@ with native, with confidence intervals.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.PersistentPreRunE = func(*cobra.Command, []string) error { return cmp.Or(a.checkPaths(), a.cni.load()) }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		return cmp.Or(valued(cmd.Flags()), a.checkPaths(), a.cni.load())
+	}
 	root.SetVersionTemplate("nettoll {{.Version}}\n")
 	root.SetFlagErrorFunc(a.flagFault)
 	root.AddCommand(a.runCommand(), a.listCommand(), a.doctorCommand(), a.reportCommand(), a.labCommand(), a.agentCommand(), a.cleanCommand(), a.suiteCommand(), a.manCommand(), a.versionCommand())

@@ -163,6 +163,16 @@ func onlyOnce(fl *pflag.FlagSet) {
 	})
 }
 
+// valued refuses lists that are given and empty, such as --nodes "": otherwise they would have no effect.
+func valued(fl *pflag.FlagSet) (err error) {
+	fl.Visit(func(f *pflag.Flag) {
+		if list, ok := f.Value.(pflag.SliceValue); ok && len(list.GetSlice()) == 0 && err == nil {
+			err = usagef("--%s: no value is given", f.Name)
+		}
+	})
+	return err
+}
+
 // strict makes cobra's own commands refuse unknown arguments.
 func strict(root *cobra.Command) {
 	root.InitDefaultHelpCmd()

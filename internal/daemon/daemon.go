@@ -161,8 +161,8 @@ func (d *Daemon) Stop() error {
 		return nil
 	default:
 	}
-	if err := unix.Kill(d.PID(), syscall.SIGTERM); err != nil && !errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("%s: %w", d, err)
+	if err := cmp.Or(d.signal(unix.SIGTERM), d.Resume()); err != nil {
+		return err
 	}
 	select {
 	case <-d.ended:
@@ -170,6 +170,25 @@ func (d *Daemon) Stop() error {
 	case <-time.After(d.grace):
 		return errors.Join(d.Process.Kill(), d.endOrphans())
 	}
+}
+
+// Pause stops the daemon where it is, until Resume is called. That is no fault.
+func (d *Daemon) Pause() error { return d.signal(unix.SIGSTOP) }
+
+// Resume has a paused daemon go on. It does nothing to others.
+func (d *Daemon) Resume() error { return d.signal(unix.SIGCONT) }
+
+// signal sends a signal to the daemon, unless that has ended.
+func (d *Daemon) signal(s syscall.Signal) error {
+	select {
+	case <-d.ended:
+		return nil
+	default:
+	}
+	if err := unix.Kill(d.PID(), s); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("%s: %w", d, err)
+	}
+	return nil
 }
 
 // endOrphans kills the processes that the daemon has left in its process group, and returns when none

@@ -110,6 +110,66 @@ func TestStoppedDaemonIsNoFault(t *testing.T) {
 	}
 }
 
+// TestPausedDaemon checks that a paused daemon does nothing until it is resumed, has no fault, and ends when it is asked to.
+func TestPausedDaemon(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "written")
+	writes := func() bool { // within what a busy machine may take
+		t.Helper()
+		if err := os.RemoveAll(file); err != nil {
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+			if _, err := os.Stat(file); err == nil {
+				return true
+			}
+		}
+		return false
+	}
+	spec := shell("trap 'touch ended; exit 0' TERM; while :; do echo >written; sleep 0.01; done", nil)
+	spec.Dir, spec.Grace = dir, time.Minute
+	var stack undo.Stack
+	d, err := daemon.Start(t.Context(), &stack, host(t), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !writes() {
+		t.Fatal("it does not run")
+	}
+	pause := func() {
+		t.Helper()
+		if err := d.Pause(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(100 * time.Millisecond)
+		if err := os.RemoveAll(file); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(200 * time.Millisecond)
+		if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("it goes on while it is paused: %v", err)
+		}
+		if err := d.Fault(); err != nil {
+			t.Error(err)
+		}
+	}
+	pause()
+	if err := d.Resume(); err != nil || !writes() {
+		t.Errorf("it does not go on: %v", err)
+	}
+	pause()
+	began := time.Now()
+	if err := stack.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "ended")); err != nil {
+		t.Errorf("it was killed after %v, and not asked to end: %v", time.Since(began), err)
+	}
+	if err := d.Resume(); err != nil {
+		t.Errorf("after its end: %v", err)
+	}
+}
+
 // TestStoppedDaemonLeavesNobody has a child that would outlive its daemon and keep writing.
 func TestStoppedDaemonLeavesNobody(t *testing.T) {
 	h := host(t)

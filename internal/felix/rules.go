@@ -145,7 +145,7 @@ func (r Rules) Hop(f network.Family, nodes ...*plumb.Node) network.Hop {
 		all = record.AddNew(all, Chains(node.Port)...) // containers of one pod share them
 	}
 	return network.Hop{
-		Name: h.Name() + "/rules-of-" + strings.Join(names, "-and-"), Kind: network.Rule,
+		Name: h.Name() + "/rules-of-" + strings.Join(names, "-and-"), Kind: network.Rule, Slow: true,
 		Read: func(ctx context.Context) (network.Count, error) {
 			passed, err := shared.Get(ctx, shelf, func(ctx context.Context) (Passed, error) { return Read(ctx, h, r.programs, six) })
 			if err != nil {

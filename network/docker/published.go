@@ -137,7 +137,7 @@ func (n *build) translated(ctx context.Context) error {
 	}
 	n.Hops = func(from, to *plumb.Node, f network.Family) []network.Hop {
 		dnat := network.Hop{
-			Name: h.Name() + "/rule-dnat-" + to.Name(), Kind: network.Connection,
+			Name: h.Name() + "/rule-dnat-" + to.Name(), Kind: network.Connection, Slow: true,
 			Read: func(ctx context.Context) (network.Count, error) {
 				packets, err := h.Translations(ctx, to.Addr(f))
 				return network.Count{Packets: packets}, err

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"context"
+	"slices"
 
 	"nettoll/agent"
 	"nettoll/internal/nl"
@@ -78,17 +79,27 @@ func publishedPart(ctx context.Context, s *plumb.Site, h *plumb.Host) (b plumb.B
 		return b, err
 	}
 	defer rules.Close() // they are read by their names
+	families := []network.Family{network.IPv4, network.IPv6}
+	dnat, accept := map[key][]nft.Rule{}, map[network.Family][]nft.Rule{}
 	for i, n := range h.Nodes {
 		first, last := s.Topo.Ports(i)
-		for _, f := range []network.Family{network.IPv4, network.IPv6} {
+		for _, f := range families {
 			translated, accepted := rules.Publish(n, b.Outside.Addr(f), first, last)
+			if dnat[key{n, f == network.IPv6}] = translated; i < s.Topo.Servers { // after these come neighbours, which nobody sends to
+				accept[f] = append(accept[f], accepted...)
+			}
+		}
+	}
+	for i, n := range h.Nodes {
+		for _, f := range families {
 			count := func(name string, kind network.HopKind, of ...nft.Rule) {
 				b.Counters = append(b.Counters, plumb.Counter{
 					Name: "rule-" + name, Kind: kind, Container: i, Family: f, Method: plumb.MethodRules, Params: rules.Named(of...),
 				})
 			}
-			count("established", network.Rule, append(accepted, rules.Established)...)
-			count("dnat-"+n.Name(), network.Connection, translated...)
+			// One rule accepts the packets of all connections that are established, so the counter is one of all servers.
+			count("established", network.Rule, append(slices.Clone(accept[f]), rules.Established)...)
+			count("dnat-"+n.Name(), network.Connection, dnat[key{n, f == network.IPv6}]...)
 		}
 	}
 	b.Crossed = map[int][]string{}

@@ -35,7 +35,7 @@ func forwarded(proxy bool, i network.Info) network.Driver {
 		Begin: plumb.BeginWith(func(inside *network.Topology) { inside.Clients = 0 }),
 		Build: func(ctx context.Context, n *plumb.Network) error {
 			n.ClientsOnHosts()
-			p := &publication{Network: n, dnat: map[key][]nft.Rule{}, accept: map[key][]nft.Rule{}}
+			p := &publication{Network: n, dnat: map[key][]nft.Rule{}, accept: map[bool][]nft.Rule{}}
 			n.Reach, n.Translated, n.Hops = published, true, p.path
 			if err := p.publish(ctx, proxy); err != nil || !proxy {
 				return err
@@ -49,8 +49,8 @@ func forwarded(proxy bool, i network.Info) network.Driver {
 type publication struct {
 	*plumb.Network
 	rules   *plumb.DockerRules
-	dnat    map[key][]nft.Rule // none where a proxy serves
-	accept  map[key][]nft.Rule // likewise
+	dnat    map[key][]nft.Rule  // none where a proxy serves
+	accept  map[bool][]nft.Rule // likewise; of all servers, for IPv4 and for IPv6 (true)
 	carried func(context.Context, int) (network.Count, error)
 }
 
@@ -68,7 +68,8 @@ func (p *publication) publish(ctx context.Context, proxy bool) (err error) {
 			first, last := p.Topo.Ports(i)
 			for _, six := range []bool{false, true} {
 				k := key{n, six}
-				p.dnat[k], p.accept[k] = p.rules.Publish(n, n.Host.OnUnderlay(six), first, last)
+				translated, accepted := p.rules.Publish(n, n.Host.OnUnderlay(six), first, last)
+				p.dnat[k], p.accept[six] = translated, append(p.accept[six], accepted...)
 			}
 		}
 	}
@@ -81,7 +82,8 @@ func (p *publication) path(from, to *plumb.Node, f network.Family) []network.Hop
 		hops = append(hops, from.Host.UplinkHop(), to.Host.UplinkHop())
 	}
 	k := key{to, f == network.IPv6}
-	established := plumb.RuleHop(to.Host, "rule established", network.Rule, append(p.accept[k], p.rules.Established)...)
+	// One rule accepts the packets of all connections that are established, so the hop is one of all servers.
+	established := plumb.RuleHop(to.Host, "rule established", network.Rule, append(slices.Clone(p.accept[k.six]), p.rules.Established)...)
 	if p.carried != nil {
 		server := slices.Index(p.Servers, to)
 		hops = append(hops, network.Hop{

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -149,6 +150,68 @@ func TestCalico(t *testing.T) {
 	})
 	for _, name := range []string{"pod", "nodeport"} {
 		t.Run("policies/"+name, func(t *testing.T) { enforcedPolicies(t, p, named(name)) })
+	}
+	t.Run("rests", func(t *testing.T) { rests(t, p) })
+}
+
+// rests checks that felix is stopped while no network stands on its cluster, and that the next network is connected by it.
+func rests(t *testing.T, on kube.Provider) {
+	felix := map[int]string{} // by PID
+	stopped := func(want int) bool { // a signal takes a moment
+		t.Helper()
+		for end := time.Now().Add(soon); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+			n := 0
+			for pid := range felix {
+				text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if state := text[strings.LastIndex(string(text), ")")+2]; state == 'T' {
+					n++
+				}
+			}
+			if n == want {
+				return true
+			}
+		}
+		return false
+	}
+	for round := range 3 {
+		n, err := named("pod").Connect(t.Context(), networktest.Pair, on)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hosts, err := on.Clusters(t.Context(), platform.HostRequest{Count: networktest.Pair.Hosts}) // a second network
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range hosts.Cluster.Daemons() {
+			if strings.HasPrefix(d.String(), "felix on ") {
+				felix[d.PID()] = d.String()
+			}
+		}
+		if err := hosts.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if len(felix) != networktest.Pair.Hosts || !stopped(0) {
+			t.Errorf("round %d: of %v, some are stopped while a network stands", round, felix)
+		}
+		for _, f := range []network.Family{network.IPv4, network.IPv6} {
+			if err := networktest.Answers(t, n, networktest.Pair, f, soon); err != nil {
+				t.Errorf("round %d: IPv%d: the server does not answer: %v", round, f, err)
+			}
+		}
+		for _, h := range n.Path(n.Clients[0], n.Servers[0], network.IPv4) {
+			if c, err := h.Read(t.Context()); err != nil || h.Kind == network.Rule && c.Packets == 0 {
+				t.Errorf("round %d: %s has counted %d packets, %v", round, h.Name, c.Packets, err)
+			}
+		}
+		if err := n.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if !stopped(len(felix)) {
+			t.Errorf("round %d: of %v, some go on while no network stands", round, felix)
+		}
 	}
 }
 

@@ -149,11 +149,19 @@ func conform(t *testing.T, lan *sshtest.LAN, p *counting, d network.Driver, host
 			cells = append(cells, pair)
 		}
 	}
-	looked := d.Then(func(_ context.Context, _ network.Topology, n *network.Network) error {
+	looked := d.Then(func(_ context.Context, topo network.Topology, n *network.Network) error {
 		for _, f := range families {
-			for _, h := range n.Path(n.Clients[0], n.Servers[0], network.Family(f)) {
-				if h.Asked == nil {
-					t.Errorf("no agent reads %s by itself: turns would be judged without it", h.Name)
+			asked := map[string]any{}
+			for i, client := range n.Clients {
+				for _, h := range n.Path(client, n.Servers[topo.Pair(i)], network.Family(f)) {
+					if h.Asked == nil {
+						t.Errorf("no agent reads %s by itself: turns would be judged without it", h.Name)
+						continue
+					}
+					if was, ok := asked[h.Name]; ok && !reflect.DeepEqual(was, h.Asked.Params) { // hops of one name are read once
+						t.Errorf("%s is %v for one pair, and %v for another", h.Name, was, h.Asked.Params)
+					}
+					asked[h.Name] = h.Asked.Params
 				}
 			}
 		}

@@ -33,7 +33,7 @@ type Kubernetes struct {
 }
 
 // set is a cluster on hosts with one underlay. Starting it takes longer than building a network, so it is kept for
-// further networks with the same requirements.
+// further networks with the same requirements. It rests while none stands on it.
 type set struct {
 	req     platform.HostRequest
 	started chan struct{} // closed once it has started or failed to
@@ -148,6 +148,12 @@ func (k *Kubernetes) take(ctx context.Context, req platform.HostRequest) (_ *set
 			continue
 		}
 		if place, ok := s.places.Take(); ok {
+			if s.ended() && s.places.Used() == 1 {
+				if err := s.all.Wake(); err != nil {
+					s.places.Free(place)
+					return nil, 0, err
+				}
+			}
 			k.kept = append(slices.Delete(k.kept, i, i+1), s)
 			return s, place, nil
 		}
@@ -199,9 +205,23 @@ func (k *Kubernetes) leave(s *set, place int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	s.places.Free(place)
-	if s.err != nil && s.places.Used() == 0 {
+	switch {
+	case s.err == nil:
+		_ = k.vacated(context.Background(), s) // what cannot be ended now ends with the lab
+	case s.places.Used() == 0:
 		k.kept = slices.DeleteFunc(k.kept, func(other *set) bool { return other == s })
 	}
+}
+
+// vacated has a cluster rest if no network stands on it any more, and ends it if it is of no use to further ones.
+func (k *Kubernetes) vacated(ctx context.Context, s *set) error {
+	if s.places.Used() > 0 || !slices.Contains(k.kept, s) {
+		return nil
+	}
+	if s.spoilt = s.spoilt || s.all.Rest(ctx) != nil; s.spoilt {
+		return k.drop(ctx, s)
+	}
+	return nil
 }
 
 // drop ends a cluster.
@@ -240,8 +260,5 @@ func (k *Kubernetes) left(ctx context.Context, s *set, place int, err error) err
 	if broken {
 		err = nil
 	}
-	if s.spoilt && s.places.Used() == 0 && slices.Contains(k.kept, s) {
-		return errors.Join(err, k.drop(ctx, s))
-	}
-	return err
+	return errors.Join(err, k.vacated(ctx, s))
 }

@@ -1,0 +1,115 @@
+package kube_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"nettoll/internal/testutil/machine"
+	"nettoll/kube"
+	"nettoll/platform"
+)
+
+// baseline is an API server that knows one node, h1, and has a namespace at the level baseline of pod security. It makes nothing,
+// and keeps what it was to make, by the kind.
+type baseline struct {
+	*httptest.Server
+
+	mu    sync.Mutex
+	asked map[string][]object
+}
+
+func startBaseline(t *testing.T) *baseline {
+	t.Helper()
+	machine.Loopback(t)
+	b := &baseline{asked: map[string][]object{}}
+	b.Server = httptest.NewServer(http.HandlerFunc(b.answer))
+	t.Cleanup(b.Close)
+	return b
+}
+
+func (b *baseline) answer(w http.ResponseWriter, r *http.Request) {
+	said := object{}
+	switch kind := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]; {
+	case kind == "version":
+		said["gitVersion"] = "v1"
+	case kind == "nodes":
+		said["items"] = []object{{"metadata": object{"name": "h1"}}}
+	case kind == "selfsubjectaccessreviews":
+		said["status"] = object{"allowed": true}
+	default:
+		var o object
+		text := new(strings.Builder)
+		if err := json.NewDecoder(r.Body).Decode(&o); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		_ = json.NewEncoder(text).Encode(o)
+		b.mu.Lock()
+		b.asked[kind] = append(b.asked[kind], o)
+		b.mu.Unlock()
+		forbids := strings.Contains(text.String(), `"hostPort"`) || strings.Contains(text.String(), `"hostNetwork":true`)
+		if kind == "pods" && !forbids && r.URL.Query().Get("dryRun") == "All" {
+			break
+		}
+		said = object{"kind": "Status", "code": http.StatusForbidden, "message": "nothing is made here"}
+		if forbids {
+			said["message"] = `pods "try" is forbidden: violates PodSecurity "baseline:latest": host namespaces or hostPort`
+		}
+		w.WriteHeader(http.StatusForbidden)
+	}
+	_ = json.NewEncoder(w).Encode(said)
+}
+
+// own returns the cluster as a user's.
+func (b *baseline) own(t *testing.T) *kube.Own {
+	t.Helper()
+	c := theirs{Cluster: &kube.Cluster{Server: &kube.Server{API: kube.APIBy(b.Client(), b.URL)}}}
+	return kube.NewOwn(kube.OwnOptions{
+		Login: kube.Login{Config: c.writeConfig(t, "team", object{"token": "t"})}, Nodes: []string{"h1"}, Run: "tried0123456",
+	})
+}
+
+// TestPodsAreTried checks that what pods need besides ordinary ones is tried before anything is made.
+func TestPodsAreTried(t *testing.T) {
+	own := startBaseline(t).own(t)
+	for what, c := range map[string]struct {
+		spec    kube.PodSpec
+		refused bool
+	}{
+		"ordinary":    {kube.PodSpec{}, false},
+		"hostNetwork": {kube.PodSpec{HostNetwork: true}, true},
+		"hostPort":    {kube.PodSpec{HostPorts: kube.Ports{First: 20001, Last: 20002}}, true},
+	} {
+		err := own.Allows(t.Context(), kube.Needs{Pod: c.spec})
+		if !c.refused && err != nil || c.refused && !errors.Is(err, platform.ErrUnsupported) {
+			t.Errorf("%s: %v", what, err)
+		} else if c.refused {
+			refused(t, err, `needs a higher level of pod security there than "baseline:latest"`)
+		}
+	}
+}
+
+// TestPodsStayForLongTrials checks that networks may stand for half a day at least on pods that belong to a keeper, and what is
+// said where that was not enough: the cluster only says that the keeper is gone.
+func TestPodsStayForLongTrials(t *testing.T) {
+	b := startBaseline(t)
+	own := b.own(t)
+	refused(t, own.Begin(t.Context()), "nothing is made here")
+	for _, kind := range []string{"pods", "jobs"} { // the pod is only tried
+		if len(b.asked[kind]) != 1 {
+			t.Fatalf("%d %s were to be made", len(b.asked[kind]), kind)
+		}
+		spec := b.asked[kind][0]["spec"].(object)
+		if got, _ := spec["activeDeadlineSeconds"].(float64); got < (24 * time.Hour).Seconds() { // new ones are made after half of that
+			t.Errorf("%s end after %v s", kind, got)
+		}
+	}
+	refused(t, own.Outlived(23*time.Hour), "has ended nettoll's pods: ")
+	refused(t, own.Outlived(25*time.Hour), "the cluster of the context theirs has ended nettoll's pods, which may stay there for a day, and were still in use: ")
+}

@@ -1,0 +1,59 @@
+package kernel_test
+
+import (
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"nettoll/internal/netns"
+	"nettoll/network"
+	"nettoll/network/kernel"
+	"nettoll/network/networktest"
+)
+
+// TestDatagramsToSeveralServers sends datagrams that nobody answers to published ports of two servers, from one client after the
+// other. Hops of one name are read once for all pairs, so on the paths of both they count the datagrams of both.
+func TestDatagramsToSeveralServers(t *testing.T) {
+	topo := network.Topology{Hosts: 2, Servers: 2, Clients: 2}
+	n := networktest.Build(t, kernel.Published(), topo)
+	const each = 10
+	for i, client := range n.Clients {
+		at, err := n.Addr(client, n.Servers[i], network.IPv4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, _ := topo.Ports(i)
+		err = netns.Do(client.Facts().NetNS, func() error {
+			conn, err := net.ListenPacket("udp4", ":0")
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
+			for range each {
+				if _, err := conn.WriteTo([]byte("datagram"), net.UDPAddrFromAddrPort(netip.AddrPortFrom(at, uint16(first)))); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := 0
+	for i, client := range n.Clients {
+		for _, h := range n.Path(client, n.Servers[i], network.IPv4) {
+			if !strings.HasSuffix(h.Name, "/rule-established") {
+				continue
+			}
+			found++
+			if c, err := h.Read(t.Context()); err != nil || c.Packets < each*uint64(len(n.Clients)) {
+				t.Errorf("on the path of client %d, %s has counted %d packets of %d, %v", i+1, h.Name, c.Packets, each*len(n.Clients), err)
+			}
+		}
+	}
+	if found != len(n.Clients) {
+		t.Errorf("%d paths cross the rule, want %d", found, len(n.Clients))
+	}
+}
