@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/moby/moby/client"
+
+	"nettoll/internal/testutil/machine"
+	"nettoll/platform"
+)
+
+// fake returns an engine whose answers to requests, such as "GET /info", are those of a function. Without a status, it breaks
+// off the connection.
+func fake(t *testing.T, image Image, answer func(request string) (status int, body string)) *Engine {
+	t.Helper()
+	machine.Loopback(t)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path := r.URL.Path
+		if strings.HasPrefix(path, "/v1.") {
+			path = path[strings.Index(path[1:], "/")+1:]
+		}
+		if path == "/events" {
+			<-r.Context().Done()
+			return
+		}
+		status, body := answer(r.Method + " " + path)
+		if status == 0 {
+			panic(http.ErrAbortHandler)
+		}
+		w.Header().Set("Api-Version", "1.44")
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}))
+	t.Cleanup(s.Close)
+	c, err := client.New(client.WithHost("tcp://" + s.Listener.Addr().String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := NewEngine(c, "0123456789abcdef", image)
+	t.Cleanup(func() {
+		if err := e.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// TestEnginesWithoutHostNetwork checks that what engines refuse for good, as those that remap users do, is no fault: overlays
+// between their machines can be measured.
+func TestEnginesWithoutHostNetwork(t *testing.T) {
+	status := http.StatusBadRequest
+	e := fake(t, Image{Given: "theirs"}, func(request string) (int, string) {
+		if request == "POST /containers/create" {
+			return status, `{"message": "cannot share the host's network namespace when user namespaces are enabled"}`
+		}
+		return http.StatusOK, `{"Id": "sha256:1"}`
+	})
+	for _, status = range []int{http.StatusBadRequest, http.StatusForbidden, http.StatusInternalServerError} {
+		_, err := Borrow(e, 0, false).Machine(t.Context(), "a", netip.Addr{})
+		if err == nil || !strings.Contains(err.Error(), "user namespaces are enabled") || errors.Is(err, platform.ErrUnsupported) != (status < 500) {
+			t.Errorf("status %d: %v", status, err)
+		}
+	}
+}
+
+// TestOneNodeTwice names one engine of a swarm twice.
+func TestOneNodeTwice(t *testing.T) {
+	e := fake(t, Image{}, func(request string) (int, string) {
+		switch request {
+		case "GET /info":
+			return http.StatusOK, `{"Name": "a", "Swarm": {"NodeID": "1", "LocalNodeState": "active", "ControlAvailable": true}}`
+		case "GET /nodes":
+			return http.StatusOK, `[{"ID": "1", "Status": {"State": "ready"}}]`
+		}
+		return http.StatusOK, `{}`
+	})
+	one, two := Borrow(e, 0, false), Borrow(e, 1, false)
+	if _, err := FindSwarm(t.Context(), []*Host{one}); err != nil {
+		t.Error(err)
+	}
+	_, err := FindSwarm(t.Context(), []*Host{one, two})
+	const want = "docker: engine h1 (on a) and engine h2 (on a) are one node of the swarm: name each engine once"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
