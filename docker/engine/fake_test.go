@@ -92,3 +92,17 @@ func TestOneNodeTwice(t *testing.T) {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
+
+// TestRulesThatAreNotShown checks that an engine whose rules iptables-save does not show is not taken for one without rules,
+// whose ports only docker-proxy serves.
+func TestRulesThatAreNotShown(t *testing.T) {
+	for _, backend := range []string{"nftables", "nftables+firewalld"} {
+		e := fake(t, Image{}, func(string) (int, string) {
+			return http.StatusOK, `{"FirewallBackend": {"Driver": "` + backend + `"}}`
+		})
+		_, err := Borrow(e, 0, true).KeepsNoRules(t.Context())
+		if !errors.Is(err, platform.ErrUnsupported) || !strings.Contains(err.Error(), "its firewall backend is "+backend) {
+			t.Errorf("%s: %v", backend, err)
+		}
+	}
+}
