@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"nettoll/internal/netns"
 
@@ -47,10 +48,26 @@ func (h *Host) Network(ctx context.Context, s NetworkSpec) (string, error) {
 	defer cancel()
 	made, err := h.Engine.Client.NetworkCreate(creating, name, o)
 	if err != nil {
-		return "", failed(err, "create %s network %s", s.Driver, s.Name)
+		return "", occupied(failed(err, "create %s network %s", s.Driver, s.Name))
 	}
 	h.holds(networksLast, h.Engine.removal(Object{Kind: "network", Name: s.Name, id: made.ID}))
 	return name, nil
+}
+
+// WhoHasAddresses says how to find the networks that have the addresses that another one needs.
+const WhoHasAddresses = "nettoll clean lists what killed runs have left, docker network ls the others"
+
+// Occupied reports whether a network could not be made because others have its addresses, or all that there are.
+func Occupied(err error) bool {
+	return err != nil && (strings.Contains(err.Error(), "overlap") || strings.Contains(err.Error(), "address pool"))
+}
+
+// occupied adds to such an error what would fix it.
+func occupied(err error) error {
+	if !Occupied(err) {
+		return err
+	}
+	return fmt.Errorf("%w; %s", err, WhoHasAddresses)
 }
 
 // vacate makes sure that no network has the given name, since an engine would make a second one. A

@@ -52,7 +52,7 @@ func TestPoolsExhausted(t *testing.T) {
 			break
 		}
 	}
-	refused(t, err, "docker: create bridge network n", "address pool")
+	refused(t, err, "docker: create bridge network n", "address pool", engine.WhoHasAddresses)
 
 	small := engine.NetworkSpec{Name: "small", Driver: "bridge", Subnet4: netip.MustParsePrefix("198.19.248.0/30")}
 	name, err := h.Network(t.Context(), small)
@@ -67,7 +67,7 @@ func TestPoolsExhausted(t *testing.T) {
 
 	other := engine.NetworkSpec{Name: "other", Driver: "bridge", Subnet4: small.Subnet4}
 	_, err = h.Network(t.Context(), other)
-	refused(t, err, "docker: create bridge network other: ", "overlap")
+	refused(t, err, "docker: create bridge network other: ", "overlap", engine.WhoHasAddresses)
 	if err := h.Empty(t.Context()); err != nil {
 		t.Error(err)
 	}
