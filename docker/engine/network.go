@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"nettoll/internal/netns"
+	"nettoll/record"
 
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
@@ -71,8 +72,8 @@ func occupied(err error) error {
 }
 
 // vacate makes sure that no network has the given name, since an engine would make a second one. A
-// network of the same run is left from a crash, and is removed. Any other network is not touched, and
-// is an error.
+// network of the same run is left from a crash, and is removed with the services that are still using it. Any other network
+// is not touched, and is an error.
 func (e *Engine) vacate(ctx context.Context, name string) error {
 	have, err := e.Client.NetworkInspect(ctx, name, client.NetworkInspectOptions{})
 	switch {
@@ -82,8 +83,28 @@ func (e *Engine) vacate(ctx context.Context, name string) error {
 		return brief(err)
 	case have.Network.Labels[Label] != e.Run:
 		return fmt.Errorf("the engine has a network %s that is not nettoll's: give it another name", name)
+	case have.Network.Scope == "swarm":
+		if err := e.dismiss(ctx); err != nil {
+			return err
+		}
 	}
 	return Object{Kind: "network", Name: name, id: have.Network.ID}.remove(ctx, e.Client)
+}
+
+// dismiss removes the services that other processes of the run have left on the swarm that the engine manages. Services
+// outlive these processes, unlike containers.
+func (e *Engine) dismiss(ctx context.Context) error {
+	all, err := services(ctx, e.Client, true)
+	if err != nil {
+		return brief(err)
+	}
+	return record.Try(all, func(o Object) error {
+		if o.Run != e.Run || o.process == e.process {
+			return nil
+		}
+		o.Kind = "service"
+		return o.remove(ctx, e.Client)
+	})
 }
 
 // NetworkID returns the engine's id of a network of the swarm that it manages.

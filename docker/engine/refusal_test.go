@@ -140,6 +140,20 @@ func TestLeftByACrash(t *testing.T) {
 	}
 }
 
+// TestServiceLeftByACrash checks that a service that an earlier process of the run has left does not keep a network in use that
+// the run makes again.
+func TestServiceLeftByACrash(t *testing.T) {
+	d := startDaemon(t, daemonOptions{})
+	d.manage(t)
+	leave(t, d, run, "an earlier one").service(named("overlay"))
+	if _, err := d.host(t).Network(t.Context(), engine.NetworkSpec{Name: "overlay", Driver: "overlay", Attachable: true}); err != nil {
+		t.Error(err)
+	}
+	if all, err := d.Client(t).ServiceList(t.Context(), client.ServiceListOptions{}); err != nil || len(all.Items) > 0 {
+		t.Errorf("services are left: %+v, %v", all.Items, err)
+	}
+}
+
 // TestEngineGone ends an engine between two networks.
 func TestEngineGone(t *testing.T) {
 	d := startDaemon(t, daemonOptions{})
