@@ -9,10 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/moby/moby/client"
+
+	"nettoll/internal/origin"
 )
 
 // Label marks the objects that nettoll has made on an engine. Its value is the id of the run.
@@ -80,7 +83,11 @@ func (e *Engine) Load(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("docker: the engine has no image %s: pull or load it first", ref)
 	case err != nil:
 		err = e.importImage(ctx)
-	case e.Image.Given == "" && (have.Config == nil || have.Config.Labels[Label] != e.Run):
+	case e.Image.Given != "":
+		if err := sameRelease(have); err != nil {
+			return "", fmt.Errorf("docker: image %s %w", ref, err)
+		}
+	case have.Config == nil || have.Config.Labels[Label] != e.Run:
 		return "", fmt.Errorf("docker: the engine has an image %s that is not nettoll's: give it another name", ref)
 	}
 	if err != nil {
@@ -88,6 +95,26 @@ func (e *Engine) Load(ctx context.Context) (string, error) {
 	}
 	e.loaded = ref
 	return ref, nil
+}
+
+// Labels of the images of releases (the annotations of the OCI image specification).
+const (
+	titleLabel   = "org.opencontainers.image.title"
+	versionLabel = "org.opencontainers.image.version" // with a hyphen for each plus sign, as in tags
+)
+
+// sameRelease returns an error if an image is nettoll's own, or was made from it, and is of another version: agents of
+// different versions need not understand each other, and may ignore what they do not know. The version of an image with
+// another title is that of something else.
+func sameRelease(i client.ImageInspectResult) error {
+	if i.Config == nil || i.Config.Labels[titleLabel] != "nettoll" {
+		return nil
+	}
+	own := strings.ReplaceAll(origin.Version(), "+", "-")
+	if is := i.Config.Labels[versionLabel]; is != "" && is != own {
+		return fmt.Errorf("has nettoll %s, and this is %s; use the image of the same release", is, own)
+	}
+	return nil
 }
 
 // image returns the reference of the image, and loads it if it has not been loaded yet.

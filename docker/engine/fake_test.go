@@ -12,6 +12,7 @@ import (
 
 	"github.com/moby/moby/client"
 
+	"nettoll/internal/origin"
 	"nettoll/internal/testutil/machine"
 	"nettoll/platform"
 )
@@ -103,6 +104,27 @@ func TestRulesThatAreNotShown(t *testing.T) {
 		_, err := Borrow(e, 0, true).KeepsNoRules(t.Context())
 		if !errors.Is(err, platform.ErrUnsupported) || !strings.Contains(err.Error(), "its firewall backend is "+backend) {
 			t.Errorf("%s: %v", backend, err)
+		}
+	}
+}
+
+// TestImageOfAnotherRelease checks that an image that is nettoll's, or was made from it, is of this version. Other images have
+// versions that are not nettoll's.
+func TestImageOfAnotherRelease(t *testing.T) {
+	own := strings.ReplaceAll(origin.Version(), "+", "-")
+	for _, c := range []struct{ title, version, want string }{
+		{"nettoll", own, ""},
+		{"nettoll", "0.0.1", "docker: image theirs has nettoll 0.0.1, and this is " + own + "; use the image of the same release"},
+		{"nettoll", "", ""},
+		{"", "22.04", ""},
+		{"theirs", "0.0.1", ""},
+	} {
+		e := fake(t, Image{Given: "theirs"}, func(string) (int, string) {
+			return http.StatusOK, `{"Id": "sha256:1", "Config": {"Labels": {"` + titleLabel + `": "` + c.title + `", "` + versionLabel + `": "` + c.version + `"}}}`
+		})
+		_, err := e.Load(t.Context())
+		if err == nil && c.want != "" || err != nil && err.Error() != c.want {
+			t.Errorf("%s %s: %v, want %q", c.title, c.version, err, c.want)
 		}
 	}
 }
