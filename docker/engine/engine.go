@@ -31,6 +31,7 @@ type Engine struct {
 	deaths  *deaths
 	loading sync.Mutex
 	loaded  string // reference of the image; empty until it is loaded
+	stale   string // id of the image that another process of the run had loaded
 	silent  atomic.Bool
 	says    func() string // a description of the engine, which it is asked for once
 }
@@ -59,12 +60,16 @@ func NewEngine(c *client.Client, run string, image Image) *Engine {
 func (e *Engine) Close(ctx context.Context) error {
 	e.loading.Lock()
 	defer e.loading.Unlock()
-	var err error
-	if e.loaded != "" && e.Image.Given == "" {
-		err = Object{Kind: "image", Name: e.loaded, id: e.loaded, force: true}.remove(ctx, e.Client)
+	var errs []error
+	if e.Image.Given == "" {
+		for _, id := range []string{e.loaded, e.stale} {
+			if id != "" {
+				errs = append(errs, Object{Kind: "image", Name: id, id: id, force: true}.remove(ctx, e.Client))
+			}
+		}
 	}
 	e.deaths.stop()
-	return errors.Join(err, e.Client.Close())
+	return errors.Join(append(errs, e.Client.Close())...)
 }
 
 // Load loads the image into the engine, unless it has it, and returns its reference.
@@ -89,6 +94,10 @@ func (e *Engine) Load(ctx context.Context) (string, error) {
 		}
 	case have.Config == nil || have.Config.Labels[Label] != e.Run:
 		return "", fmt.Errorf("docker: the engine has an image %s that is not nettoll's: give it another name", ref)
+	case have.Config.Labels[processLabel] != e.process:
+		// A process of the run that was killed has left it. Its agent, and its programs, may be others than this one's.
+		e.stale = have.ID
+		err = e.importImage(ctx)
 	}
 	if err != nil {
 		return "", failed(err, "load image")

@@ -154,6 +154,40 @@ func TestServiceLeftByACrash(t *testing.T) {
 	}
 }
 
+// TestImageLeftByACrash checks that an image that an earlier process of the run has loaded is replaced, since its programs may be
+// others, and is removed in the end.
+func TestImageLeftByACrash(t *testing.T) {
+	d := startDaemon(t, daemonOptions{})
+	c := d.Client(t)
+	leave(t, d, run, "an earlier one")
+	id := func() string {
+		t.Helper()
+		i, err := c.ImageInspect(t.Context(), "nettoll:"+run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return i.ID
+	}
+	was := id()
+	e := engine.NewEngine(d.Client(t), run, image(t))
+	var now []string
+	for range 2 {
+		if _, err := e.Load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		now = append(now, id())
+	}
+	if now[0] == was || now[1] != now[0] {
+		t.Errorf("the image was %s, and then %q", was, now)
+	}
+	if err := e.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if all, err := c.ImageList(t.Context(), client.ImageListOptions{All: true}); err != nil || len(all.Items) > 0 {
+		t.Errorf("images are left: %+v, %v", all.Items, err)
+	}
+}
+
 // TestEngineGone ends an engine between two networks.
 func TestEngineGone(t *testing.T) {
 	d := startDaemon(t, daemonOptions{})
