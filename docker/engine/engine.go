@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,6 +35,9 @@ type Engine struct {
 	stale   string // id of the image that another process of the run had loaded
 	silent  atomic.Bool
 	says    func() string // a description of the engine, which it is asked for once
+
+	mu         sync.Mutex
+	unanswered []string // names of objects that it may still make
 }
 
 // Image is what containers are made from.
@@ -56,11 +60,12 @@ func NewEngine(c *client.Client, run string, image Image) *Engine {
 	return e
 }
 
-// Close removes the image that was loaded, and closes the connection.
+// Close removes the image that was loaded, and what the engine has made after nobody waited for it any more, and closes the
+// connection.
 func (e *Engine) Close(ctx context.Context) error {
 	e.loading.Lock()
 	defer e.loading.Unlock()
-	var errs []error
+	errs := []error{e.removeLate(ctx)}
 	if e.Image.Given == "" {
 		for _, id := range []string{e.loaded, e.stale} {
 			if id != "" {
@@ -70,6 +75,34 @@ func (e *Engine) Close(ctx context.Context) error {
 	}
 	e.deaths.stop()
 	return errors.Join(append(errs, e.Client.Close())...)
+}
+
+// late notes that a request to make an object has failed. If it had reached the engine, and was not answered, the engine may
+// have made the object all the same, or make it later.
+func (e *Engine) late(name string, err error) {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || brokenOff(err) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.unanswered = append(e.unanswered, name)
+	}
+}
+
+// removeLate removes the objects that the engine was requested to make and did not say that it had made.
+func (e *Engine) removeLate(ctx context.Context) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.unanswered) == 0 {
+		return nil
+	}
+	all, err := find(ctx, e.Client)
+	errs := []error{err}
+	for _, o := range all {
+		if o.Run == e.Run && o.process == e.process && slices.Contains(e.unanswered, o.Name) {
+			o.force = true
+			errs = append(errs, o.remove(ctx, e.Client))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Load loads the image into the engine, unless it has it, and returns its reference.
@@ -153,10 +186,11 @@ func (e *Engine) importImage(ctx context.Context) error {
 			"LABEL " + Label + "=" + e.Run + " " + processLabel + "=" + quoted(e.process),
 		},
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = drain(res)
 	}
-	return drain(res)
+	e.late(imageName+":"+e.Run, err)
+	return err
 }
 
 // drain reads the progress messages of an engine to their end. They may contain an error even if the

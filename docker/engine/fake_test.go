@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/moby/moby/client"
@@ -126,5 +128,49 @@ func TestImageOfAnotherRelease(t *testing.T) {
 		if err == nil && c.want != "" || err != nil && err.Error() != c.want {
 			t.Errorf("%s %s: %v, want %q", c.title, c.version, err, c.want)
 		}
+	}
+}
+
+// TestLate checks that what an engine makes after nettoll has stopped waiting for it is removed in the end, and nothing else.
+func TestLate(t *testing.T) {
+	var mu sync.Mutex
+	var removed []string
+	var list string
+	e := fake(t, Image{Given: "theirs"}, func(request string) (int, string) {
+		mu.Lock()
+		defer mu.Unlock()
+		id, removal := strings.CutPrefix(request, "DELETE ")
+		switch {
+		case removal:
+			removed = append(removed, id)
+			return http.StatusNoContent, ""
+		case request == "POST /networks/create":
+			return 0, ""
+		case request == "GET /networks":
+			return http.StatusOK, list
+		case request == "GET /containers/json", request == "GET /images/json":
+			return http.StatusOK, `[]`
+		case strings.HasPrefix(request, "GET /networks/"):
+			return http.StatusNotFound, `{"message": "no such network"}`
+		}
+		return http.StatusOK, `{}`
+	})
+	one := func(id, name, run, process string) string {
+		return `{"Id": "` + id + `", "Name": "` + name + `", "Labels": {"` + Label + `": "` + run + `", "` + processLabel + `": "` + process + `"}}`
+	}
+	late, other := e.name("late"), e.name("other")
+	list = "[" + strings.Join([]string{
+		one("1", late, e.Run, e.process), one("2", other, e.Run, e.process), one("3", late, e.Run, "another"), one("4", late, "another", e.process),
+	}, ",") + "]"
+	if _, err := Borrow(e, 0, false).Network(t.Context(), NetworkSpec{Name: "late", Driver: "bridge"}); err == nil {
+		t.Error("a network was made without an answer")
+	}
+	if err := e.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if !slices.Equal(removed, []string{"/networks/1"}) {
+		t.Errorf("removed: %q", removed)
 	}
 }

@@ -44,11 +44,12 @@ func (h *Host) Network(ctx context.Context, s NetworkSpec) (string, error) {
 	if err := h.Engine.vacate(ctx, name); err != nil {
 		return "", fmt.Errorf("docker: create %s network %s: %w", s.Driver, s.Name, err)
 	}
-	// The engine continues creating it even if nobody waits any more, and it would never be removed.
+	// The engine continues creating it even if nobody waits any more.
 	creating, cancel := context.WithTimeout(context.WithoutCancel(ctx), absenceTime)
 	defer cancel()
 	made, err := h.Engine.Client.NetworkCreate(creating, name, o)
 	if err != nil {
+		h.Engine.late(name, err)
 		return "", occupied(failed(err, "create %s network %s", s.Driver, s.Name))
 	}
 	h.holds(networksLast, h.Engine.removal(Object{Kind: "network", Name: s.Name, id: made.ID}))
