@@ -120,9 +120,12 @@ func leaveOut(s *plan.Suite, cells []record.Cell, some func(record.Cell) bool, w
 
 // named refuses names that cannot be those of engines, whether these run or not.
 func (f *engineFlags) named() error {
-	for _, name := range f.at {
-		if name == "" {
+	for i, name := range f.at {
+		switch {
+		case name == "":
 			return usagef("--docker-host: no value is given")
+		case slices.Contains(f.at[:i], name):
+			return usagef("--docker-host: %s is named twice", name)
 		}
 		if _, err := dial.Resolve(name); err != nil {
 			return usageError{err}

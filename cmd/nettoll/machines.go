@@ -136,6 +136,24 @@ func (m *machineFlags) checkTargets() error {
 	return nil
 }
 
+// sameTargets refuses to resume a run with other machines than its trials were on, or with these in another order: trials of
+// both directions, or of several pairs of machines, would be taken for rounds of one comparison.
+func (m *machineFlags) sameTargets(trials []record.Trial) error {
+	is := map[string]string{}
+	for i, t := range m.targets {
+		is[fmt.Sprintf("h%d", i+1)] = t
+	}
+	for _, trial := range trials {
+		for _, e := range trial.Endpoints {
+			was, ok := ssh.Target(e.Platform)
+			if ok && was != is[e.Host] && onMachines(trial.Cell.Network) {
+				return usagef("--resume: %s of this run was %s; name the same machines in the same order with --hosts-ssh, or begin another run", e.Host, was)
+			}
+		}
+	}
+	return nil
+}
+
 // addressed returns the addresses that --address gives to machines, and to engines if traffic is sent between these.
 func (f *runFlags) addressed(betweenEngines bool) (map[string]netip.Addr, error) {
 	names, flags := f.targets, "--hosts-ssh does not name"

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -160,6 +161,38 @@ func TestHold(t *testing.T) {
 	}
 	if most := held([]record.Cell{at(across, 10e6, 0), across}); most != 0 {
 		t.Errorf("a cell that is held to no rate sends %d bit/s", most)
+	}
+}
+
+// TestSameTargets checks which machines a run can be resumed with.
+func TestSameTargets(t *testing.T) {
+	on := func(network string, platforms ...string) (trial record.Trial) {
+		trial.Cell.Network = network
+		for i, p := range platforms {
+			trial.Endpoints = append(trial.Endpoints, record.Endpoint{Name: "c", Host: fmt.Sprintf("h%d", i+1), Platform: p})
+		}
+		return trial
+	}
+	began := []record.Trial{
+		on("ssh:native"), // it failed
+		on("docker:native", "Docker Engine 29", "Docker Engine 29"),
+		on("ssh:native", "ssh a, as root by sudo", "ssh me@b, as root by sudo"),
+	}
+	for _, c := range []struct{ targets, want string }{
+		{"a,me@b", ""},
+		{"a,me@b,c", ""},
+		{"me@b,a", "h1 of this run was a"},
+		{"a,c", "h2 of this run was me@b"},
+		{"a", "h2 of this run was me@b"},
+	} {
+		m := machineFlags{targets: strings.Split(c.targets, ",")}
+		err := m.sameTargets(began)
+		if err == nil && c.want != "" || err != nil && (c.want == "" || !strings.Contains(err.Error(), c.want+"; name the same machines in the same order with --hosts-ssh")) {
+			t.Errorf("%s: %v, want %q", c.targets, err, c.want)
+		}
+		if err := m.sameTargets(began[:2]); err != nil {
+			t.Errorf("%s after trials of none: %v", c.targets, err)
+		}
 	}
 }
 

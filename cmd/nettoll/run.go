@@ -463,7 +463,7 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 	if err := plan.Resumable(file.Run.Cells, set, f.known()); err != nil {
 		return usagef("--resume %s: %w; begin another run", f.resume, err)
 	}
-	if err := cmp.Or(f.suitEngines(file.Run.Cells), f.suitMachines(file.Run.Cells), f.suitClusters(file.Run.Cells)); err != nil {
+	if err := cmp.Or(f.suitEngines(file.Run.Cells), f.suitMachines(file.Run.Cells), f.suitClusters(file.Run.Cells), f.sameTargets(file.Trials)); err != nil {
 		return err
 	}
 	f.done = doneRounds(file)

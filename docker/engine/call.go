@@ -79,10 +79,15 @@ func brief(err error) error {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		text = "the engine did not answer in time"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+	case brokenOff(err):
 		text = "the engine broke off the connection"
 	}
 	return &daemonError{text: oneline.Words(text), err: err}
+}
+
+// brokenOff reports whether the engine ended the connection before it had answered.
+func brokenOff(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // daemonError is an error of an engine.

@@ -67,6 +67,47 @@ func (l *remains) container(state string) {
 	l.made = append(l.made, "container "+name)
 }
 
+// manage makes the engine the only node of a swarm.
+func (d *daemon) manage(t *testing.T) {
+	t.Helper()
+	_, err := d.Client(t).SwarmInit(t.Context(), client.SwarmInitOptions{
+		ListenAddr: "127.0.0.1:2377", AdvertiseAddr: "127.0.0.1", DefaultAddrPool: []netip.Prefix{netip.MustParsePrefix("198.19.192.0/19")}, SubnetSize: 24,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// service makes a service on an overlay of the given name, which it makes as well.
+func (l *remains) service(overlay string) {
+	l.t.Helper()
+	name, ctx := l.run+"-service", l.t.Context()
+	i, err := l.c.ImageInspect(ctx, "nettoll:"+l.run)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if _, err := l.c.NetworkCreate(ctx, overlay, client.NetworkCreateOptions{Driver: "overlay", Labels: l.labels}); err != nil {
+		l.t.Fatal(err)
+	}
+	_, err = l.c.ServiceCreate(ctx, client.ServiceCreateOptions{Spec: swarm.ServiceSpec{
+		Annotations: swarm.Annotations{Name: name, Labels: l.labels},
+		TaskTemplate: swarm.TaskSpec{
+			ContainerSpec: &swarm.ContainerSpec{Image: i.ID, Labels: l.labels, Command: []string{"/nettoll", "agent"}, OpenStdin: true},
+			Networks:      []swarm.NetworkAttachmentConfig{{Target: overlay}},
+		},
+		EndpointSpec: &swarm.EndpointSpec{Mode: swarm.ResolutionModeDNSRR},
+	}})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.made = append(l.made, "network "+overlay, "service "+name)
+	// A container that is removed while the swarm is still making it can stay.
+	dockertest.Until(l.t, "the service's container runs", func() bool {
+		running, err := l.c.ContainerList(ctx, client.ContainerListOptions{Filters: make(client.Filters).Add("label", engine.Label+"="+l.run)})
+		return err == nil && len(running.Items) == 1
+	})
+}
+
 // names returns kind and name of objects, sorted.
 func names(all []engine.Object) (names []string) {
 	for _, o := range all {
@@ -194,33 +235,10 @@ func TestCleanReportsWhatStays(t *testing.T) {
 // overlays after the containers have left them.
 func TestCleanSwarm(t *testing.T) {
 	d := startDaemon(t, daemonOptions{})
+	d.manage(t)
 	c := d.Client(t)
-	_, err := c.SwarmInit(t.Context(), client.SwarmInitOptions{
-		ListenAddr: "127.0.0.1:2377", AdvertiseAddr: "127.0.0.1", DefaultAddrPool: []netip.Prefix{netip.MustParsePrefix("198.19.192.0/19")}, SubnetSize: 24,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	l := leave(t, d, "swarm", "")
-	i, err := c.ImageInspect(t.Context(), "nettoll:swarm")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.NetworkCreate(t.Context(), "swarm-overlay", client.NetworkCreateOptions{Driver: "overlay", Labels: l.labels}); err != nil {
-		t.Fatal(err)
-	}
-	_, err = c.ServiceCreate(t.Context(), client.ServiceCreateOptions{Spec: swarm.ServiceSpec{
-		Annotations: swarm.Annotations{Name: "swarm-service", Labels: l.labels},
-		TaskTemplate: swarm.TaskSpec{
-			ContainerSpec: &swarm.ContainerSpec{Image: i.ID, Labels: l.labels, Command: []string{"/nettoll", "agent"}, OpenStdin: true},
-			Networks:      []swarm.NetworkAttachmentConfig{{Target: "swarm-overlay"}},
-		},
-		EndpointSpec: &swarm.EndpointSpec{Mode: swarm.ResolutionModeDNSRR},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.made = append(l.made, "network swarm-overlay", "service swarm-service")
+	l.service("swarm-overlay")
 	kinds := func() (n map[string]int) {
 		n = map[string]int{}
 		for _, o := range d.traces(t)["swarm"].Objects {
@@ -228,11 +246,6 @@ func TestCleanSwarm(t *testing.T) {
 		}
 		return n
 	}
-	// A container that is removed while the swarm is still making it can stay.
-	dockertest.Until(t, "the service's container runs", func() bool {
-		running, err := c.ContainerList(t.Context(), client.ContainerListOptions{Filters: make(client.Filters).Add("label", engine.Label+"=swarm")})
-		return err == nil && len(running.Items) == 1
-	})
 	done, err := engine.Clean(t.Context(), c, false, func(engine.Trace) bool { return false })
 	if err != nil {
 		t.Error(err)

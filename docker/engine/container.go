@@ -102,7 +102,7 @@ func (e *Engine) startOnce(ctx context.Context, s Spec, shown bool) (*Container,
 	}
 	c := &Container{engine: e, name: s.Name, full: cmp.Or(s.full, e.name(s.Name)), shown: shown, age: e.deaths.age()}
 	o := e.options(s, image)
-	// The engine continues creating it even if nobody waits any more, and it would never be removed.
+	// The engine continues creating it even if nobody waits any more.
 	creating, cancel := context.WithTimeout(context.WithoutCancel(ctx), absenceTime)
 	defer cancel()
 	made, err := e.Client.ContainerCreate(creating, o)
@@ -110,6 +110,7 @@ func (e *Engine) startOnce(ctx context.Context, s Spec, shown bool) (*Container,
 		made, err = e.Client.ContainerCreate(creating, o)
 	}
 	if err != nil {
+		e.late(o.Name, err)
 		return nil, failed(err, "create container %s", s.Name)
 	}
 	c.id = made.ID

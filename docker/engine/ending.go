@@ -129,13 +129,19 @@ const faultTime = 3 * time.Second
 func (h *Host) Fault(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, emulated.Patience(faultTime))
 	defer cancel()
-	if _, err := h.Engine.Client.Ping(ctx, client.PingOptions{}); err != nil {
-		return fmt.Errorf("docker: the engine of %s: %w", h.name, brief(err))
+	if err := h.answers(ctx); err != nil {
+		return err
 	}
 	h.mu.Lock()
 	made := slices.Clone(h.made)
 	h.mu.Unlock()
 	return wrap.Error(record.Try(made, func(c *Container) error { return c.fault(ctx) }), "docker")
+}
+
+// answers returns an error if the engine does not answer.
+func (h *Host) answers(ctx context.Context) error {
+	_, err := h.Engine.Client.Ping(ctx, client.PingOptions{})
+	return wrap.Error(brief(err), "docker: the engine of %s", h.name)
 }
 
 func (c *Container) fault(ctx context.Context) error {

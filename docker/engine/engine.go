@@ -9,10 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/moby/moby/client"
+
+	"nettoll/internal/origin"
 )
 
 // Label marks the objects that nettoll has made on an engine. Its value is the id of the run.
@@ -28,8 +32,12 @@ type Engine struct {
 	deaths  *deaths
 	loading sync.Mutex
 	loaded  string // reference of the image; empty until it is loaded
+	stale   string // id of the image that another process of the run had loaded
 	silent  atomic.Bool
 	says    func() string // a description of the engine, which it is asked for once
+
+	mu         sync.Mutex
+	unanswered []string // names of objects that it may still make
 }
 
 // Image is what containers are made from.
@@ -52,16 +60,49 @@ func NewEngine(c *client.Client, run string, image Image) *Engine {
 	return e
 }
 
-// Close removes the image that was loaded, and closes the connection.
+// Close removes the image that was loaded, and what the engine has made after nobody waited for it any more, and closes the
+// connection.
 func (e *Engine) Close(ctx context.Context) error {
 	e.loading.Lock()
 	defer e.loading.Unlock()
-	var err error
-	if e.loaded != "" && e.Image.Given == "" {
-		err = Object{Kind: "image", Name: e.loaded, id: e.loaded, force: true}.remove(ctx, e.Client)
+	errs := []error{e.removeLate(ctx)}
+	if e.Image.Given == "" {
+		for _, id := range []string{e.loaded, e.stale} {
+			if id != "" {
+				errs = append(errs, Object{Kind: "image", Name: id, id: id, force: true}.remove(ctx, e.Client))
+			}
+		}
 	}
 	e.deaths.stop()
-	return errors.Join(err, e.Client.Close())
+	return errors.Join(append(errs, e.Client.Close())...)
+}
+
+// late notes that a request to make an object has failed. If it had reached the engine, and was not answered, the engine may
+// have made the object all the same, or make it later.
+func (e *Engine) late(name string, err error) {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || brokenOff(err) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.unanswered = append(e.unanswered, name)
+	}
+}
+
+// removeLate removes the objects that the engine was requested to make and did not say that it had made.
+func (e *Engine) removeLate(ctx context.Context) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.unanswered) == 0 {
+		return nil
+	}
+	all, err := find(ctx, e.Client)
+	errs := []error{err}
+	for _, o := range all {
+		if o.Run == e.Run && o.process == e.process && slices.Contains(e.unanswered, o.Name) {
+			o.force = true
+			errs = append(errs, o.remove(ctx, e.Client))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Load loads the image into the engine, unless it has it, and returns its reference.
@@ -80,14 +121,42 @@ func (e *Engine) Load(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("docker: the engine has no image %s: pull or load it first", ref)
 	case err != nil:
 		err = e.importImage(ctx)
-	case e.Image.Given == "" && (have.Config == nil || have.Config.Labels[Label] != e.Run):
+	case e.Image.Given != "":
+		if err := sameRelease(have); err != nil {
+			return "", fmt.Errorf("docker: image %s %w", ref, err)
+		}
+	case have.Config == nil || have.Config.Labels[Label] != e.Run:
 		return "", fmt.Errorf("docker: the engine has an image %s that is not nettoll's: give it another name", ref)
+	case have.Config.Labels[processLabel] != e.process:
+		// A process of the run that was killed has left it. Its agent, and its programs, may be others than this one's.
+		e.stale = have.ID
+		err = e.importImage(ctx)
 	}
 	if err != nil {
 		return "", failed(err, "load image")
 	}
 	e.loaded = ref
 	return ref, nil
+}
+
+// Labels of the images of releases (the annotations of the OCI image specification).
+const (
+	titleLabel   = "org.opencontainers.image.title"
+	versionLabel = "org.opencontainers.image.version" // with a hyphen for each plus sign, as in tags
+)
+
+// sameRelease returns an error if an image is nettoll's own, or was made from it, and is of another version: agents of
+// different versions need not understand each other, and may ignore what they do not know. The version of an image with
+// another title is that of something else.
+func sameRelease(i client.ImageInspectResult) error {
+	if i.Config == nil || i.Config.Labels[titleLabel] != "nettoll" {
+		return nil
+	}
+	own := strings.ReplaceAll(origin.Version(), "+", "-")
+	if is := i.Config.Labels[versionLabel]; is != "" && is != own {
+		return fmt.Errorf("has nettoll %s, and this is %s; use the image of the same release", is, own)
+	}
+	return nil
 }
 
 // image returns the reference of the image, and loads it if it has not been loaded yet.
@@ -117,10 +186,11 @@ func (e *Engine) importImage(ctx context.Context) error {
 			"LABEL " + Label + "=" + e.Run + " " + processLabel + "=" + quoted(e.process),
 		},
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = drain(res)
 	}
-	return drain(res)
+	e.late(imageName+":"+e.Run, err)
+	return err
 }
 
 // drain reads the progress messages of an engine to their end. They may contain an error even if the

@@ -8,6 +8,7 @@ import (
 
 	"nettoll/internal/emulated"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // Hosts are hosts with engines, in use by one network.
@@ -15,7 +16,7 @@ type Hosts struct {
 	Docker  []*Host
 	Swarm   *Swarm                      // that all engines are nodes of; nil if none was requested
 	Free    func()                      // releases the engines for others; nil if others may use them in any case
-	Discard func(context.Context) error // ends the engines of a private swarm; nil otherwise
+	Discard func(context.Context) error // ends the engines, if they are private; nil otherwise
 	// Apart says why nothing can be sent between the hosts themselves, which are several machines of the user's; nil if it
 	// can: then they have uplinks.
 	Apart error
@@ -37,14 +38,22 @@ func (h *Hosts) All() []platform.Host {
 // networks in use.
 const emptyTime = 15 * time.Second
 
-// Close implements platform.Hosts: it removes what was made, and keeps the engines for the next network. A private
-// swarm on which something cannot be removed is given up with its engines.
+// Close implements platform.Hosts: it removes what was made, and keeps the engines for the next network. Private
+// engines on which something cannot be removed, such as one that has ended, are given up.
 func (h *Hosts) Close(ctx context.Context) error {
 	if h.Free != nil {
 		defer h.Free()
 	}
-	if h.Discard != nil {
-		within, cancel := context.WithTimeout(ctx, emulated.Patience(emptyTime))
+	limit := time.Duration(0)
+	switch {
+	case h.Discard == nil:
+	case h.Swarm != nil:
+		limit = emptyTime
+	case !allAnswer(ctx, h.Docker):
+		limit = hangTime
+	}
+	if limit > 0 {
+		within, cancel := context.WithTimeout(ctx, emulated.Patience(limit))
 		defer cancel()
 		ctx = within
 	}
@@ -62,4 +71,11 @@ func (h *Hosts) Close(ctx context.Context) error {
 		return h.Discard(context.WithoutCancel(ctx))
 	}
 	return err
+}
+
+// allAnswer reports whether all engines answer.
+func allAnswer(ctx context.Context, hosts []*Host) bool {
+	ctx, cancel := context.WithTimeout(ctx, emulated.Patience(faultTime))
+	defer cancel()
+	return record.Try(hosts, func(h *Host) error { return h.answers(ctx) }) == nil
 }

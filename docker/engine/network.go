@@ -7,8 +7,10 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"nettoll/internal/netns"
+	"nettoll/record"
 
 	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
@@ -42,20 +44,37 @@ func (h *Host) Network(ctx context.Context, s NetworkSpec) (string, error) {
 	if err := h.Engine.vacate(ctx, name); err != nil {
 		return "", fmt.Errorf("docker: create %s network %s: %w", s.Driver, s.Name, err)
 	}
-	// The engine continues creating it even if nobody waits any more, and it would never be removed.
+	// The engine continues creating it even if nobody waits any more.
 	creating, cancel := context.WithTimeout(context.WithoutCancel(ctx), absenceTime)
 	defer cancel()
 	made, err := h.Engine.Client.NetworkCreate(creating, name, o)
 	if err != nil {
-		return "", failed(err, "create %s network %s", s.Driver, s.Name)
+		h.Engine.late(name, err)
+		return "", occupied(failed(err, "create %s network %s", s.Driver, s.Name))
 	}
 	h.holds(networksLast, h.Engine.removal(Object{Kind: "network", Name: s.Name, id: made.ID}))
 	return name, nil
 }
 
+// WhoHasAddresses says how to find the networks that have the addresses that another one needs.
+const WhoHasAddresses = "nettoll clean lists what killed runs have left, docker network ls the others"
+
+// Occupied reports whether a network could not be made because others have its addresses, or all that there are.
+func Occupied(err error) bool {
+	return err != nil && (strings.Contains(err.Error(), "overlap") || strings.Contains(err.Error(), "address pool"))
+}
+
+// occupied adds to such an error what would fix it.
+func occupied(err error) error {
+	if !Occupied(err) {
+		return err
+	}
+	return fmt.Errorf("%w; %s", err, WhoHasAddresses)
+}
+
 // vacate makes sure that no network has the given name, since an engine would make a second one. A
-// network of the same run is left from a crash, and is removed. Any other network is not touched, and
-// is an error.
+// network of the same run is left from a crash, and is removed with the services that are still using it. Any other network
+// is not touched, and is an error.
 func (e *Engine) vacate(ctx context.Context, name string) error {
 	have, err := e.Client.NetworkInspect(ctx, name, client.NetworkInspectOptions{})
 	switch {
@@ -65,8 +84,28 @@ func (e *Engine) vacate(ctx context.Context, name string) error {
 		return brief(err)
 	case have.Network.Labels[Label] != e.Run:
 		return fmt.Errorf("the engine has a network %s that is not nettoll's: give it another name", name)
+	case have.Network.Scope == "swarm":
+		if err := e.dismiss(ctx); err != nil {
+			return err
+		}
 	}
 	return Object{Kind: "network", Name: name, id: have.Network.ID}.remove(ctx, e.Client)
+}
+
+// dismiss removes the services that other processes of the run have left on the swarm that the engine manages. Services
+// outlive these processes, unlike containers.
+func (e *Engine) dismiss(ctx context.Context) error {
+	all, err := services(ctx, e.Client, true)
+	if err != nil {
+		return brief(err)
+	}
+	return record.Try(all, func(o Object) error {
+		if o.Run != e.Run || o.process == e.process {
+			return nil
+		}
+		o.Kind = "service"
+		return o.remove(ctx, e.Client)
+	})
 }
 
 // NetworkID returns the engine's id of a network of the swarm that it manages.

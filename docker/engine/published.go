@@ -17,10 +17,18 @@ import (
 	"nettoll/platform"
 )
 
-// KeepsNoRules reports whether the engine keeps no firewall rules (--iptables=false).
+// KeepsNoRules reports whether the engine keeps no firewall rules (--iptables=false). Rules that it keeps where iptables-save
+// does not show them are an error.
 func (h *Host) KeepsNoRules(ctx context.Context) (bool, error) {
 	if h.under != nil {
 		return h.settings.NoIPTables, nil
+	}
+	res, err := h.info(ctx)
+	if err != nil {
+		return false, failed(err, "ask engine %s for its firewall", h.name)
+	}
+	if b := res.Info.FirewallBackend; b != nil && strings.HasPrefix(b.Driver, "nftables") { // also nftables+firewalld
+		return false, unseen(fmt.Errorf("its firewall backend is %s", b.Driver))
 	}
 	text, err := h.rules(ctx, "iptables-save")
 	return err == nil && !strings.Contains(text, "\n:DOCKER "), err
@@ -42,13 +50,17 @@ func (h *Host) Translations(ctx context.Context, to netip.Addr) (uint64, error) 
 		return 0, fmt.Errorf("docker: %s: %w", program, err)
 	}
 	if !found {
-		return 0, &platform.Unsupported{
-			Feature: "proving the path of a published port", Option: "rules of the engine that iptables-save shows",
-			Remedy: "use an engine whose firewall backend is iptables, or docker:published-proxy",
-			Err:    fmt.Errorf("no rule leads to %s", to),
-		}
+		return 0, unseen(fmt.Errorf("no rule leads to %s", to))
 	}
 	return count, nil
+}
+
+// unseen returns the error of an engine whose rules iptables-save does not show.
+func unseen(why error) error {
+	return &platform.Unsupported{
+		Feature: "proving the path of a published port", Option: "rules of the engine that iptables-save shows",
+		Remedy: "use an engine whose firewall backend is iptables (--private-engine starts one), or docker:published-proxy", Err: why,
+	}
 }
 
 // rules returns the engine's NAT table, with counters.

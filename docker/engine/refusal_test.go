@@ -52,7 +52,7 @@ func TestPoolsExhausted(t *testing.T) {
 			break
 		}
 	}
-	refused(t, err, "docker: create bridge network n", "address pool")
+	refused(t, err, "docker: create bridge network n", "address pool", engine.WhoHasAddresses)
 
 	small := engine.NetworkSpec{Name: "small", Driver: "bridge", Subnet4: netip.MustParsePrefix("198.19.248.0/30")}
 	name, err := h.Network(t.Context(), small)
@@ -67,7 +67,7 @@ func TestPoolsExhausted(t *testing.T) {
 
 	other := engine.NetworkSpec{Name: "other", Driver: "bridge", Subnet4: small.Subnet4}
 	_, err = h.Network(t.Context(), other)
-	refused(t, err, "docker: create bridge network other: ", "overlap")
+	refused(t, err, "docker: create bridge network other: ", "overlap", engine.WhoHasAddresses)
 	if err := h.Empty(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -137,6 +137,54 @@ func TestLeftByACrash(t *testing.T) {
 	}
 	if _, err := made[0].Interfaces(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestServiceLeftByACrash checks that a service that an earlier process of the run has left does not keep a network in use that
+// the run makes again.
+func TestServiceLeftByACrash(t *testing.T) {
+	d := startDaemon(t, daemonOptions{})
+	d.manage(t)
+	leave(t, d, run, "an earlier one").service(named("overlay"))
+	if _, err := d.host(t).Network(t.Context(), engine.NetworkSpec{Name: "overlay", Driver: "overlay", Attachable: true}); err != nil {
+		t.Error(err)
+	}
+	if all, err := d.Client(t).ServiceList(t.Context(), client.ServiceListOptions{}); err != nil || len(all.Items) > 0 {
+		t.Errorf("services are left: %+v, %v", all.Items, err)
+	}
+}
+
+// TestImageLeftByACrash checks that an image that an earlier process of the run has loaded is replaced, since its programs may be
+// others, and is removed in the end.
+func TestImageLeftByACrash(t *testing.T) {
+	d := startDaemon(t, daemonOptions{})
+	c := d.Client(t)
+	leave(t, d, run, "an earlier one")
+	id := func() string {
+		t.Helper()
+		i, err := c.ImageInspect(t.Context(), "nettoll:"+run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return i.ID
+	}
+	was := id()
+	e := engine.NewEngine(d.Client(t), run, image(t))
+	var now []string
+	for range 2 {
+		if _, err := e.Load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		now = append(now, id())
+	}
+	if now[0] == was || now[1] != now[0] {
+		t.Errorf("the image was %s, and then %q", was, now)
+	}
+	if err := e.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if all, err := c.ImageList(t.Context(), client.ImageListOptions{All: true}); err != nil || len(all.Items) > 0 {
+		t.Errorf("images are left: %+v, %v", all.Items, err)
 	}
 }
 

@@ -90,11 +90,12 @@ func (s *Swarm) create(ctx context.Context, h *Host, spec swarm.ServiceSpec) (st
 			return "", err
 		}
 	}
-	// A service that is made while the caller gives up would never be removed.
+	// The swarm continues creating it even if the caller gives up.
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), emulated.Patience(managerTime))
 	defer cancel()
 	made, err := m.Engine.Client.ServiceCreate(within, client.ServiceCreateOptions{Spec: spec})
 	if err != nil {
+		m.Engine.late(spec.Name, err)
 		return "", brief(err)
 	}
 	o := Object{Kind: "service", Name: spec.Name, id: made.ID}

@@ -29,11 +29,11 @@ type Swarm struct {
 }
 
 // FindSwarm asks engines for the swarm that they are nodes of. The error says in one line which of them
-// is in no swarm, in a different one or not ready, or that none of them is a manager.
+// is in no swarm, in a different one or not ready, that two of them are the same, or that none of them is a manager.
 func FindSwarm(ctx context.Context, hosts []*Host) (*Swarm, error) {
 	s := &Swarm{nodes: map[*Host]string{}}
 	names := map[*Host]string{}
-	for _, h := range hosts {
+	for k, h := range hosts {
 		res, err := h.info(ctx)
 		if err != nil {
 			return nil, failed(err, "ask engine %s for its swarm", h.name)
@@ -42,6 +42,9 @@ func FindSwarm(ctx context.Context, hosts []*Host) (*Swarm, error) {
 		names[h] = fmt.Sprintf("engine %s (on %s)", h.name, res.Info.Name)
 		if err := active(i); err != nil {
 			return nil, fmt.Errorf("docker: %s %w", names[h], err)
+		}
+		if same := slices.IndexFunc(hosts[:k], func(o *Host) bool { return s.nodes[o] == i.NodeID }); same >= 0 {
+			return nil, fmt.Errorf("docker: %s and %s are one node of the swarm: name each engine once", names[hosts[same]], names[h])
 		}
 		s.nodes[h] = i.NodeID
 		if s.Manager == nil && i.ControlAvailable {

@@ -44,6 +44,8 @@ func TestMain(m *testing.M) {
 			orphans(os.Args[2])
 		case "binds":
 			binds(os.Args[2:])
+		case "ends":
+			os.Exit(1)
 		}
 	}
 	os.Exit(m.Run())
@@ -350,6 +352,32 @@ func TestWhatCannotBegin(t *testing.T) {
 			k.Kill()
 			_ = k.Wait() // it was killed
 		})
+	}
+}
+
+// TestKeeperEndsEarly has a keeper that ends before it has read what to start, which is long.
+func TestKeeperEndsEarly(t *testing.T) {
+	usual := Args
+	Args = []string{"ends"}
+	t.Cleanup(func() { Args = usual })
+	said := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		k, err := started(Spec{Program: self(), Files: map[string]File{"long": {Text: strings.Repeat("x", 1<<20)}}}, true)
+		if err == nil {
+			err = k.Ready(context.Background())
+			k.Kill()
+			_ = k.Wait() // it has ended
+		}
+		said <- err
+	}()
+	select {
+	case err := <-said:
+		if err == nil || err.Error() != "its keeper has ended" {
+			t.Errorf("%v, want that it has ended", err)
+		}
+	case <-time.After(patience):
+		t.Fatal("it is waited for")
 	}
 }
 

@@ -93,8 +93,8 @@ func try(s Spec, stdout, stderr io.Writer, flags uintptr, user bool) (*Kept, err
 		return nil, os.NewSyscallError("socketpair", err)
 	}
 	theirs := os.NewFile(uintptr(pair[1]), "agent")
-	defer theirs.Close()
 	if err := unix.SetNonblock(pair[0], true); err != nil { // so that it can be closed while being read
+		theirs.Close()
 		unix.Close(pair[0])
 		return nil, os.NewSyscallError("fcntl", err)
 	}
@@ -112,17 +112,20 @@ func try(s Spec, stdout, stderr io.Writer, flags uintptr, user bool) (*Kept, err
 		k.Cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
 		k.Cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
 	}
-	if err := k.Cmd.Start(); err != nil {
+	err = k.Cmd.Start()
+	theirs.Close() // otherwise the end of the keeper would not be noticed here
+	if err != nil {
 		k.line.Close()
 		return nil, err
 	}
+	go k.listen()
 	_ = k.line.SetWriteDeadline(time.Now().Add(handshake))
-	if err := json.NewEncoder(k.line).Encode(message{s, flags != 0, len(s.Sent)}); err != nil {
+	err = json.NewEncoder(k.line).Encode(message{s, flags != 0, len(s.Sent)})
+	if err != nil && !errors.Is(err, unix.EPIPE) && !errors.Is(err, unix.ECONNRESET) { // Ready says that the keeper has ended
 		k.Kill()
 		_ = k.Wait() // it was killed
 		return nil, fmt.Errorf("tell the keeper what to start: %w", err)
 	}
-	go k.listen()
 	return k, nil
 }
 

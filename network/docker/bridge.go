@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/netip"
 	"strconv"
-	"strings"
 
 	"nettoll/docker/engine"
 	"nettoll/internal/netns"
@@ -42,8 +41,9 @@ func userBridge(ctx context.Context, n *build) error {
 		spec.Subnet6 = netip.Prefix{}
 	}
 	name, err := n.engines[0].Network(ctx, spec)
-	if err != nil && strings.Contains(err.Error(), "overlap") {
-		// Another network of the user has the addresses: any others will do.
+	taken := engine.Occupied(err)
+	if taken {
+		// Another network has the addresses: any others will do. Engines choose those of IPv4.
 		n.Notes = append(n.Notes, "the engine chose the addresses: those for benchmarking are in use there")
 		spec.Subnet4, spec.Subnet6 = netip.Prefix{}, netip.Prefix{}
 		name, err = n.engines[0].Network(ctx, spec)
@@ -53,8 +53,14 @@ func userBridge(ctx context.Context, n *build) error {
 	}
 	without6 := n.Refuse
 	n.Refuse = func(from, to *plumb.Node, f network.Family, at netip.Addr) error {
-		if f == network.IPv6 && !forwards {
+		switch {
+		case f == network.IPv6 && !forwards:
 			return errForwards6()
+		case f == network.IPv6 && taken:
+			return &platform.Unsupported{
+				Feature: "IPv6 on a user-defined network", Option: "the addresses for benchmarking",
+				Remedy: engine.WhoHasAddresses, Err: errors.New("another network of the engine has them"),
+			}
 		}
 		return without6(from, to, f, at)
 	}

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"syscall"
 	"testing"
 
 	"github.com/moby/moby/client"
@@ -58,7 +60,13 @@ func private(t *testing.T) *docker.Docker {
 }
 
 // daemons returns how many dockerd run in the lab of this test.
-func daemons(t *testing.T) (n int) {
+func daemons(t *testing.T) int {
+	t.Helper()
+	return len(pids(t))
+}
+
+// pids returns the PIDs of the dockerd in the lab of this test.
+func pids(t *testing.T) (all []int) {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -67,10 +75,14 @@ func daemons(t *testing.T) (n int) {
 	for _, path := range lines {
 		b, err := os.ReadFile(path)
 		if program, _, _ := bytes.Cut(b, []byte{0}); err == nil && filepath.Base(string(program)) == "dockerd" {
-			n++
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, pid)
 		}
 	}
-	return n
+	return all
 }
 
 // engineOf returns a host with an engine with the settings.
@@ -151,6 +163,46 @@ func TestNetworksThatStandAtOnce(t *testing.T) {
 	}
 	if n := docker.NewSwarm(docker.Options{}).Info().AtOnce; n != 1 {
 		t.Errorf("%d networks can stand at once on an engine of the user's", n)
+	}
+}
+
+// TestEnginesThatHaveEndedAreReplaced kills the engine of a network, and then one that is kept for the next.
+func TestEnginesThatHaveEndedAreReplaced(t *testing.T) {
+	p := private(t)
+	kill := func() {
+		t.Helper()
+		for _, pid := range pids(t) {
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var was *engine.Host
+	for _, idle := range []bool{false, true} {
+		h, hosts := engineOf(t, p, platform.HostRequest{}, engine.Settings{})
+		if h == was {
+			t.Error("an engine was given that has ended")
+		}
+		was = h
+		if _, err := h.Containers(t.Context(), 2); err != nil {
+			t.Fatal(err)
+		}
+		if !idle {
+			kill()
+		}
+		if err := hosts.Close(t.Context()); err != nil {
+			t.Errorf("idle=%v: %v", idle, err)
+		}
+		if idle {
+			kill()
+		}
+	}
+	h, hosts := engineOf(t, p, platform.HostRequest{}, engine.Settings{})
+	if _, err := h.Containers(t.Context(), 1); err != nil {
+		t.Error(err)
+	}
+	if err := hosts.Close(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

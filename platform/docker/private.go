@@ -11,6 +11,7 @@ import (
 
 	"nettoll/docker/engine"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // set is a set of private engines on hosts with one underlay. Starting them takes longer than building a network,
@@ -127,19 +128,53 @@ func (s *set) String() string {
 
 // use returns the hosts of a set.
 func (d *Docker) use(s *set) *engine.Hosts {
-	h := &engine.Hosts{Docker: s.hosts(), Swarm: s.swarm, Free: sync.OnceFunc(func() { // once: a later network may be using the set by then
+	h := &engine.Hosts{Docker: s.hosts(), Swarm: s.swarm}
+	h.Free = sync.OnceFunc(func() { // once: a later network may be using the set by then
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		s.taken = false
-	})}
-	if s.swarm != nil {
-		h.Discard = func(ctx context.Context) error {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			return d.drop(ctx, s)
-		}
+	})
+	h.Discard = func(ctx context.Context) error {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return d.drop(ctx, s)
 	}
 	return h
+}
+
+// discardBroken ends sets that nobody uses and that have lost an engine, or a node of their swarm.
+func (d *Docker) discardBroken(ctx context.Context) error {
+	for _, s := range slices.Clone(d.private) {
+		if s.taken || s.fault(ctx) == nil || ctx.Err() != nil {
+			continue
+		}
+		if err := d.drop(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fault returns why the set cannot be used any more; nil if it can.
+func (s *set) fault(ctx context.Context) error {
+	if s.swarm != nil {
+		_, err := engine.FindSwarm(ctx, s.hosts())
+		return err
+	}
+	return record.Try(s.hosts(), func(h *engine.Host) error { return h.Fault(ctx) })
+}
+
+// drop ends the engines of a set.
+func (d *Docker) drop(ctx context.Context, s *set) error {
+	i := slices.Index(d.private, s)
+	if i < 0 {
+		return nil
+	}
+	d.private = slices.Delete(d.private, i, i+1)
+	for _, h := range s.hosts() {
+		h.Forget() // they may no longer remove anything on request
+	}
+	return s.close(ctx)
 }
 
 func (s *set) hosts() (all []*engine.Host) {

@@ -2,7 +2,6 @@ package docker
 
 import (
 	"context"
-	"slices"
 
 	"nettoll/docker/engine"
 	"nettoll/platform"
@@ -24,33 +23,4 @@ func (d *Docker) find(ctx context.Context) (*engine.Swarm, error) {
 		Remedy: "run docker swarm init and docker swarm join, and name the engines with --docker-host; " +
 			"or use --private-engine, which starts engines of one swarm for the measurement",
 	}
-}
-
-// discardBroken ends private swarms that have lost a node.
-func (d *Docker) discardBroken(ctx context.Context) error {
-	for _, s := range slices.Clone(d.private) {
-		if s.swarm == nil || s.taken {
-			continue
-		}
-		if _, err := engine.FindSwarm(ctx, s.hosts()); err == nil || ctx.Err() != nil {
-			continue
-		}
-		if err := d.drop(ctx, s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// drop ends the engines of a set.
-func (d *Docker) drop(ctx context.Context, s *set) error {
-	i := slices.Index(d.private, s)
-	if i < 0 {
-		return nil
-	}
-	d.private = slices.Delete(d.private, i, i+1)
-	for _, h := range s.hosts() {
-		h.Forget() // the manager can no longer remove anything on request
-	}
-	return s.close(ctx)
 }

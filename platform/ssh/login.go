@@ -142,10 +142,19 @@ func (m *machine) close() error {
 	return m.Close()
 }
 
+// bySudo ends the description of a machine whose agent runs as root by sudo.
+const bySudo = ", as root by sudo"
+
 // about describes a machine for users.
 func (s *SSH) about(target string) string {
 	if s.o.Sudo {
-		return "ssh " + target + ", as root by sudo"
+		return "ssh " + target + bySudo
 	}
 	return "ssh " + target
+}
+
+// Target returns the name of a machine, as ssh takes it, that was described for users.
+func Target(about string) (name string, ok bool) {
+	name, ok = strings.CutPrefix(about, "ssh ")
+	return strings.TrimSuffix(name, bySudo), ok
 }

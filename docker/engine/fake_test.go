@@ -1,0 +1,176 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/moby/moby/client"
+
+	"nettoll/internal/origin"
+	"nettoll/internal/testutil/machine"
+	"nettoll/platform"
+)
+
+// fake returns an engine whose answers to requests, such as "GET /info", are those of a function. Without a status, it breaks
+// off the connection.
+func fake(t *testing.T, image Image, answer func(request string) (status int, body string)) *Engine {
+	t.Helper()
+	machine.Loopback(t)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path := r.URL.Path
+		if strings.HasPrefix(path, "/v1.") {
+			path = path[strings.Index(path[1:], "/")+1:]
+		}
+		if path == "/events" {
+			<-r.Context().Done()
+			return
+		}
+		status, body := answer(r.Method + " " + path)
+		if status == 0 {
+			panic(http.ErrAbortHandler)
+		}
+		w.Header().Set("Api-Version", "1.44")
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}))
+	t.Cleanup(s.Close)
+	c, err := client.New(client.WithHost("tcp://" + s.Listener.Addr().String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := NewEngine(c, "0123456789abcdef", image)
+	t.Cleanup(func() {
+		if err := e.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// TestEnginesWithoutHostNetwork checks that what engines refuse for good, as those that remap users do, is no fault: overlays
+// between their machines can be measured.
+func TestEnginesWithoutHostNetwork(t *testing.T) {
+	status := http.StatusBadRequest
+	e := fake(t, Image{Given: "theirs"}, func(request string) (int, string) {
+		if request == "POST /containers/create" {
+			return status, `{"message": "cannot share the host's network namespace when user namespaces are enabled"}`
+		}
+		return http.StatusOK, `{"Id": "sha256:1"}`
+	})
+	for _, status = range []int{http.StatusBadRequest, http.StatusForbidden, http.StatusInternalServerError} {
+		_, err := Borrow(e, 0, false).Machine(t.Context(), "a", netip.Addr{})
+		if err == nil || !strings.Contains(err.Error(), "user namespaces are enabled") || errors.Is(err, platform.ErrUnsupported) != (status < 500) {
+			t.Errorf("status %d: %v", status, err)
+		}
+	}
+}
+
+// TestOneNodeTwice names one engine of a swarm twice.
+func TestOneNodeTwice(t *testing.T) {
+	e := fake(t, Image{}, func(request string) (int, string) {
+		switch request {
+		case "GET /info":
+			return http.StatusOK, `{"Name": "a", "Swarm": {"NodeID": "1", "LocalNodeState": "active", "ControlAvailable": true}}`
+		case "GET /nodes":
+			return http.StatusOK, `[{"ID": "1", "Status": {"State": "ready"}}]`
+		}
+		return http.StatusOK, `{}`
+	})
+	one, two := Borrow(e, 0, false), Borrow(e, 1, false)
+	if _, err := FindSwarm(t.Context(), []*Host{one}); err != nil {
+		t.Error(err)
+	}
+	_, err := FindSwarm(t.Context(), []*Host{one, two})
+	const want = "docker: engine h1 (on a) and engine h2 (on a) are one node of the swarm: name each engine once"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// TestRulesThatAreNotShown checks that an engine whose rules iptables-save does not show is not taken for one without rules,
+// whose ports only docker-proxy serves.
+func TestRulesThatAreNotShown(t *testing.T) {
+	for _, backend := range []string{"nftables", "nftables+firewalld"} {
+		e := fake(t, Image{}, func(string) (int, string) {
+			return http.StatusOK, `{"FirewallBackend": {"Driver": "` + backend + `"}}`
+		})
+		_, err := Borrow(e, 0, true).KeepsNoRules(t.Context())
+		if !errors.Is(err, platform.ErrUnsupported) || !strings.Contains(err.Error(), "its firewall backend is "+backend) {
+			t.Errorf("%s: %v", backend, err)
+		}
+	}
+}
+
+// TestImageOfAnotherRelease checks that an image that is nettoll's, or was made from it, is of this version. Other images have
+// versions that are not nettoll's.
+func TestImageOfAnotherRelease(t *testing.T) {
+	own := strings.ReplaceAll(origin.Version(), "+", "-")
+	for _, c := range []struct{ title, version, want string }{
+		{"nettoll", own, ""},
+		{"nettoll", "0.0.1", "docker: image theirs has nettoll 0.0.1, and this is " + own + "; use the image of the same release"},
+		{"nettoll", "", ""},
+		{"", "22.04", ""},
+		{"theirs", "0.0.1", ""},
+	} {
+		e := fake(t, Image{Given: "theirs"}, func(string) (int, string) {
+			return http.StatusOK, `{"Id": "sha256:1", "Config": {"Labels": {"` + titleLabel + `": "` + c.title + `", "` + versionLabel + `": "` + c.version + `"}}}`
+		})
+		_, err := e.Load(t.Context())
+		if err == nil && c.want != "" || err != nil && err.Error() != c.want {
+			t.Errorf("%s %s: %v, want %q", c.title, c.version, err, c.want)
+		}
+	}
+}
+
+// TestLate checks that what an engine makes after nettoll has stopped waiting for it is removed in the end, and nothing else.
+func TestLate(t *testing.T) {
+	var mu sync.Mutex
+	var removed []string
+	var list string
+	e := fake(t, Image{Given: "theirs"}, func(request string) (int, string) {
+		mu.Lock()
+		defer mu.Unlock()
+		id, removal := strings.CutPrefix(request, "DELETE ")
+		switch {
+		case removal:
+			removed = append(removed, id)
+			return http.StatusNoContent, ""
+		case request == "POST /networks/create":
+			return 0, ""
+		case request == "GET /networks":
+			return http.StatusOK, list
+		case request == "GET /containers/json", request == "GET /images/json":
+			return http.StatusOK, `[]`
+		case strings.HasPrefix(request, "GET /networks/"):
+			return http.StatusNotFound, `{"message": "no such network"}`
+		}
+		return http.StatusOK, `{}`
+	})
+	one := func(id, name, run, process string) string {
+		return `{"Id": "` + id + `", "Name": "` + name + `", "Labels": {"` + Label + `": "` + run + `", "` + processLabel + `": "` + process + `"}}`
+	}
+	late, other := e.name("late"), e.name("other")
+	list = "[" + strings.Join([]string{
+		one("1", late, e.Run, e.process), one("2", other, e.Run, e.process), one("3", late, e.Run, "another"), one("4", late, "another", e.process),
+	}, ",") + "]"
+	if _, err := Borrow(e, 0, false).Network(t.Context(), NetworkSpec{Name: "late", Driver: "bridge"}); err == nil {
+		t.Error("a network was made without an answer")
+	}
+	if err := e.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if !slices.Equal(removed, []string{"/networks/1"}) {
+		t.Errorf("removed: %q", removed)
+	}
+}
