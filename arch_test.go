@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"nettoll/internal/testutil/iferr"
 )
 
 // pkg is a package of the project, without its tests.
@@ -58,9 +60,7 @@ func packages(t *testing.T) map[string]*pkg {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if len(all) < 20 {
 		t.Fatalf("found only %d packages", len(all))
 	}
@@ -149,9 +149,7 @@ func TestRecheckIsIndependent(t *testing.T) {
 	}
 	for _, file := range files {
 		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		for _, i := range f.Imports {
 			name, _ := strconv.Unquote(i.Path.Value)
 			if first, _, _ := strings.Cut(name, "/"); first == module || strings.Contains(first, ".") {
@@ -186,14 +184,10 @@ func TestKernelDoors(t *testing.T) {
 	} {
 		for dir := range packages(t) {
 			files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			for _, f := range files {
 				b, err := os.ReadFile(f)
-				if err != nil {
-					t.Fatal(err)
-				}
+				iferr.Fatal(t, err)
 				if !strings.HasSuffix(f, "_test.go") && !isTestSupport(dir) && strings.Contains(string(b), call) && !slices.Contains(keepers, dir) {
 					t.Errorf("%s: only %v may call %s", f, keepers, strings.TrimSuffix(call, "("))
 				}
@@ -214,13 +208,9 @@ func TestPackageComments(t *testing.T) {
 // TestFolders checks that the architecture document names every top-level folder.
 func TestFolders(t *testing.T) {
 	b, err := os.ReadFile("docs/architecture.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	entries, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, e := range entries {
 		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") && e.Name() != "bin" && e.Name() != "dist" && !strings.Contains(string(b), "\n    "+e.Name()+"/") {
 			t.Errorf("docs/architecture.md does not name the folder %s/", e.Name())
@@ -237,9 +227,7 @@ func TestDocsNameFiles(t *testing.T) {
 	}
 	for _, doc := range append(docs, "README.md", "CONTRIBUTING.md") {
 		b, err := os.ReadFile(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		for _, name := range named.FindAllSubmatch(b, -1) {
 			if _, err := os.Stat(string(name[1])); err != nil {
 				t.Errorf("%s: %v", doc, err)
@@ -263,9 +251,7 @@ func TestFileNames(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 }
 
 // isProgram reports whether a package wires others together: a program, or the list of requests that agents can

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"nettoll/internal/testutil/iferr"
 )
 
 // fenced matches code on lines of its own, and quoted matches code within a line.
@@ -79,9 +81,7 @@ func TestLinks(t *testing.T) {
 	}
 	page := filepath.Join(t.TempDir(), "page.md")
 	text := "# A page, of `two` parts\n[here](#a-page-of-two-parts) [gone](gone.md) [no part](#no-part) `[code](x.md)`\n```\n[code](x.md)\n```\n[web](https://example.org/x)\n"
-	if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.WriteFile(page, []byte(text), 0o644))
 	if n, broken, err := brokenLinks(page); n != 3 || !slices.Equal(broken, []string{"gone.md", "#no-part"}) || err != nil {
 		t.Errorf("%d links, broken are %q, %v", n, broken, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 )
 
@@ -61,11 +62,7 @@ func handlers() map[string]Handler {
 func dial(t *testing.T, handlers map[string]Handler) *Client {
 	t.Helper()
 	c := Dial(run(func(r io.Reader, w io.Writer) error { return Serve(context.Background(), r, w, handlers) }))
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { iferr.Error(t, c.Close()) })
 	return c
 }
 
@@ -131,9 +128,7 @@ func TestCallCancelled(t *testing.T) {
 	default:
 		t.Error("the handler runs on")
 	}
-	if err := c.Call(t.Context(), "add", sum{1, 2}, nil); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, c.Call(t.Context(), "add", sum{1, 2}, nil))
 }
 
 // TestHandlerStays has a handler that does not return when its call is cancelled: the caller does not wait for it.
@@ -170,9 +165,7 @@ func TestAgentDiesDuringCall(t *testing.T) {
 	if c.Err() == nil {
 		t.Error("Err is nil")
 	}
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, c.Close())
 }
 
 func TestAgentSpeaksGarbage(t *testing.T) {
@@ -209,16 +202,12 @@ func TestServeEnds(t *testing.T) {
 		}}
 	}
 	frame, err := encodeFrame(request{ID: 1, Method: "wait"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	t.Run("with its input", func(t *testing.T) {
 		started := make(chan struct{})
 		r, w := io.Pipe()
 		go func() { w.Write(frame); <-started; w.Close() }()
-		if err := Serve(t.Context(), r, io.Discard, blocked(started)); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, Serve(t.Context(), r, io.Discard, blocked(started)))
 	})
 	t.Run("with its context", func(t *testing.T) {
 		started := make(chan struct{})
@@ -263,16 +252,12 @@ func (e *endpoint) Start(ctx context.Context, cmd platform.Command) (platform.Pr
 func TestStart(t *testing.T) {
 	e := &endpoint{}
 	c, err := Start(t.Context(), e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer c.Close()
 	if e.started.Path != platform.Self || fmt.Sprint(e.started.Args, e.started.Env) != "[agent] [GODEBUG=asyncpreemptoff=1]" {
 		t.Errorf("started %+v", e.started)
 	}
-	if err := c.Call(t.Context(), "add", sum{}, nil); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, c.Call(t.Context(), "add", sum{}, nil))
 }
 
 // TestAgentThatDoesNotRead has an agent that hangs: a call waits for it no longer than its context
@@ -320,7 +305,5 @@ func TestRequestThatArrivesLate(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Error("the agent goes on with what nobody waits for")
 	}
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, c.Close())
 }

@@ -6,18 +6,16 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"nettoll/internal/testutil/iferr"
 )
 
 func TestFrameRoundTrip(t *testing.T) {
 	want := request{ID: 7, Method: "m", Params: []byte(`{"a":1}`)}
 	frame, err := encodeFrame(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	var got request
-	if err := readFrame(bytes.NewReader(frame), &got); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, readFrame(bytes.NewReader(frame), &got))
 	if got.ID != want.ID || got.Method != want.Method || string(got.Params) != string(want.Params) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -62,9 +60,7 @@ func TestEncodeFrameRefusesTooMuch(t *testing.T) {
 
 func FuzzReadFrame(f *testing.F) {
 	whole, err := encodeFrame(request{ID: 1, Method: "engine.start", Params: []byte(`{}`)})
-	if err != nil {
-		f.Fatal(err)
-	}
+	iferr.Fatal(f, err)
 	f.Add(whole)
 	f.Add(whole[:3])
 	f.Add(append(whole, whole...))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
@@ -47,9 +48,7 @@ func TestAnalyzeIsDeterministic(t *testing.T) {
 	}
 	f := fileOf(trials...)
 	read, err := record.Read(bytes.NewReader(encode(t, f)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	first := Analyze(f)
 	for range 5 {
 		if again := Analyze(f); !reflect.DeepEqual(first, again) {

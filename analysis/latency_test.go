@@ -10,6 +10,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
@@ -17,14 +18,10 @@ func histogramOf(t testing.TB, highest int64, digits int, values ...int64) *reco
 	t.Helper()
 	h := hdrhistogram.New(1, highest, digits)
 	for _, v := range values {
-		if err := h.RecordValue(v); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, h.RecordValue(v))
 	}
 	b, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return &record.Histogram{Encoded: string(b), Count: h.TotalCount()}
 }
 
@@ -86,9 +83,7 @@ func TestBars(t *testing.T) {
 		for _, lowest := range []int64{1, 2, 1000, 4095, 1 << 20} {
 			dense := hdrhistogram.New(lowest, int64(time.Hour), digits)
 			for range 300 {
-				if err := dense.RecordValues(int64(math.Exp(28*r.Float64())), 1+r.Int64N(5)); err != nil {
-					t.Fatal(err)
-				}
+				iferr.Fatal(t, dense.RecordValues(int64(math.Exp(28*r.Float64())), 1+r.Int64N(5)))
 			}
 			var want []hdrhistogram.Bar
 			for _, b := range dense.Distribution() {
@@ -97,13 +92,9 @@ func TestBars(t *testing.T) {
 				}
 			}
 			text, err := dense.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			got, err := decodeLatency(&record.Histogram{Encoded: string(text), Count: dense.TotalCount()})
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			if bars := barsOf(got); !slices.Equal(bars, want) {
 				t.Errorf("%d digits, from %d ns on: %v, want %v", digits, lowest, bars, want)
 			}
@@ -181,9 +172,7 @@ func TestByTimeIsOfTheTime(t *testing.T) {
 		}
 	}
 	h, err := decodeLatency(latencyOf(t, counts))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, q := range []float64{0.01, 0.2, 0.35, 0.5, 0.7, 0.9, 0.99, 1} {
 		short := 0
 		limit := byTime(barsOf(h), q)

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nettoll/analysis"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
@@ -37,13 +38,9 @@ func TestNodeUses(t *testing.T) {
 		t.Error(diff)
 	}
 	text, err := json.Marshal(got[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	var fields map[string]any
-	if err := json.Unmarshal(text, &fields); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, json.Unmarshal(text, &fields))
 	if _, has := fields["workload"]; has || fields["network"] != "kubernetes:native" || fields["trials"] != 1.0 {
 		t.Errorf("it is written as %s", text)
 	}

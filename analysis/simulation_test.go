@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
@@ -309,14 +310,10 @@ func recordedNoise(t *testing.T, pattern string) (all []float64) {
 func unzipped(t *testing.T, name string) *record.File {
 	t.Helper()
 	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer f.Close()
 	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	file, err := record.Read(z)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)

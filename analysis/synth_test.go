@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
@@ -77,9 +78,7 @@ func encode(t testing.TB, f *record.File) []byte {
 	for _, x := range f.Ends {
 		err = errors.Join(err, enc.Encode(x))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return b.Bytes()
 }
 

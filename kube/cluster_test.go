@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/shellimage"
 	"nettoll/kube"
 	"nettoll/platform"
@@ -19,20 +20,12 @@ func cluster(t *testing.T, nodes int, o kube.Options) *kube.Cluster {
 	t.Helper()
 	platformtest.Require(t, "kubelet", kube.Available(nil))
 	hosts, err := lab.New().Hosts(t.Context(), platform.HostRequest{Count: nodes})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	t.Cleanup(func() { hosts.Close(context.Background()) })
 	o.Run = "kubetest0123"
 	c, err := kube.Start(t.Context(), hosts.All(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	iferr.Fatal(t, err)
+	t.Cleanup(func() { iferr.Error(t, c.Stop(context.Background())) })
 	return c
 }
 
@@ -57,9 +50,7 @@ func TestCluster(t *testing.T) {
 			}
 		}
 	}
-	if err := c.Server.Ask(t.Context(), http.MethodGet, "/api/v1/nodes", nil, &nodes); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, c.Server.Ask(t.Context(), http.MethodGet, "/api/v1/nodes", nil, &nodes))
 	var got []string
 	for _, n := range nodes.Items {
 		text := n.Metadata.Name + " " + strings.Join(n.Spec.PodCIDRs, " ")
@@ -74,9 +65,7 @@ func TestCluster(t *testing.T) {
 	if got := strings.Join(got, "\n"); got != want {
 		t.Errorf("nodes:\n%s\nwant\n%s", got, want)
 	}
-	if err := c.Fault(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, c.Fault(t.Context()))
 	if err := c.Server.Ask(t.Context(), http.MethodGet, "/api/v1/nodes/h3", nil, nil); !kube.Absent(err) {
 		t.Errorf("a node that does not exist: %v", err)
 	}

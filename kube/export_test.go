@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nettoll/agent"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 )
 
@@ -24,9 +25,7 @@ func (a *API) Attach(t *testing.T, within time.Duration) platform.Process {
 	t.Cleanup(func() { sendTime = old })
 	sendTime = within
 	s, err := a.attach(context.Background(), "/pod", "container")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return s
 }
 

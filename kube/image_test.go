@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/kube"
 )
 
@@ -20,13 +21,9 @@ func TestPauseStays(t *testing.T) {
 		t.Skip(err)
 	}
 	path := filepath.Join(t.TempDir(), "pause")
-	if err := os.WriteFile(path, program, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.WriteFile(path, program, 0o755))
 	cmd := exec.Command(path)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	select {
@@ -34,9 +31,7 @@ func TestPauseStays(t *testing.T) {
 		t.Fatalf("it ended: %v", err)
 	case <-time.After(200 * time.Millisecond):
 	}
-	if err := cmd.Process.Signal(unix.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, cmd.Process.Signal(unix.SIGKILL))
 	<-ended
 	if used := cmd.ProcessState.SystemTime() + cmd.ProcessState.UserTime(); used > 50*time.Millisecond {
 		t.Errorf("it used %v of CPU time", used)

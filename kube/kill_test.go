@@ -17,6 +17,7 @@ import (
 
 	"nettoll/internal/bootstrap"
 	"nettoll/internal/netns"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/kube"
 )
 
@@ -45,9 +46,7 @@ type victim struct {
 func (c theirs) kill(t *testing.T, config, namespace string) (all []*victim) {
 	t.Helper()
 	agent, err := c.agents.File("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	room := make(chan struct{}, 2)
 	var ending sync.WaitGroup
 	for i, writes := range moments {

@@ -19,6 +19,7 @@ import (
 
 	"nettoll/internal/bootstrap"
 	"nettoll/internal/netns"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/kube"
 	"nettoll/platform"
 	"nettoll/sampler"
@@ -97,13 +98,9 @@ func (c theirs) writeConfig(t *testing.T, namespace string, user object) string 
 		"users":    []object{{"name": "me", "user": user}},
 		"contexts": []object{{"name": "theirs", "context": object{"cluster": "theirs", "user": "me", "namespace": namespace}}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	path := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.WriteFile(path, text, 0o600))
 	return path
 }
 
@@ -111,15 +108,11 @@ func (c theirs) writeConfig(t *testing.T, namespace string, user object) string 
 func tokenOf(t *testing.T, config string) string {
 	t.Helper()
 	text, err := os.ReadFile(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	var is struct {
 		Users []struct{ User struct{ Token string } }
 	}
-	if err := json.Unmarshal(text, &is); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, json.Unmarshal(text, &is))
 	return is.Users[0].User.Token
 }
 
@@ -144,11 +137,7 @@ func (c theirs) own(t *testing.T, config string, change func(*kube.OwnOptions)) 
 		change(&o)
 	}
 	own := kube.NewOwn(o)
-	t.Cleanup(func() {
-		if err := own.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { iferr.Error(t, own.Close(context.Background())) })
 	return own
 }
 
@@ -169,9 +158,7 @@ func (c theirs) leftOf(t *testing.T, namespace, run string) (names []string) {
 		var all struct {
 			Items []struct{ Metadata struct{ Name string } }
 		}
-		if err := c.Server.Ask(t.Context(), http.MethodGet, fmt.Sprintf(path, namespace)+"?labelSelector="+kube.KeeperLabel+selector, nil, &all); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, c.Server.Ask(t.Context(), http.MethodGet, fmt.Sprintf(path, namespace)+"?labelSelector="+kube.KeeperLabel+selector, nil, &all))
 		for _, o := range all.Items {
 			if strings.Contains(o.Metadata.Name, run) {
 				names = append(names, o.Metadata.Name)
@@ -236,13 +223,9 @@ func (c theirs) uses(t *testing.T) {
 		var line wire
 		own := c.own(t, c.team(t, "cut"), func(o *kube.OwnOptions) { o.Dial = line.through(o.Dial) })
 		used, err := own.Use(t.Context(), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		pods, err := used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[0]})
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		line.cut(0)
 		refused(t, pods[0].Containers[0].Ended(t), "agent has ended")
 		refused(t, pods[0].Fault(t.Context()), "the connection to pod "+pods[0].Name+" was cut, by the API server or on the way to it")
@@ -259,40 +242,26 @@ func (c theirs) uses(t *testing.T) {
 		refused(t, err, "the cluster of the context theirs does not answer at "+c.Server.URL, errCut.Error())
 		first := line.mend() // what is asked next
 		again, err := own.Use(t.Context(), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		if pods, err = again.Run(t.Context(), kube.PodSpec{Node: again.Nodes[0]}); err != nil {
 			t.Fatal(err)
 		}
 		line.cut(first, first+1) // only requests get no answer, as where one of several API servers restarts
 		time.AfterFunc(time.Second, func() { line.mend() })
-		if err := again.Remove(t.Context()); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, again.Remove(t.Context()))
 		refused(t, pods[0].Containers[0].Ended(t), "agent has ended")
-		if err := again.Fault(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if err := own.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, again.Fault(t.Context()))
+		iferr.Error(t, own.Close(t.Context()))
 	})
 
 	t.Run("pods", func(t *testing.T) {
 		t.Parallel()
 		own := c.own(t, c.team(t, "pods"), func(o *kube.OwnOptions) { o.Nodes = []string{"h2", "h1"} })
 		used, err := own.Use(t.Context(), 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		pods, err := used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[0], Containers: 2}, kube.PodSpec{Node: used.Nodes[1]})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := used.Expose(t.Context(), 0, pods[0], kube.Ports{First: 20001, Last: 20002}, kube.ClusterIP); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
+		iferr.Fatal(t, used.Expose(t.Context(), 0, pods[0], kube.Ports{First: 20001, Last: 20002}, kube.ClusterIP))
 		for _, six := range []bool{false, true} {
 			if !pods[0].Addr(six).IsValid() || !pods[0].HostAddr(six).IsValid() || !used.ServiceAt(0, six).IsValid() {
 				t.Errorf("IPv6 %v: pod %v on %v, service %v", six, pods[0].Addr(six), pods[0].HostAddr(six), used.ServiceAt(0, six))
@@ -315,43 +284,29 @@ func (c theirs) uses(t *testing.T) {
 			}
 		}
 		agents, end, err := own.Kernels(t.Context(), 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		if control, err := sampler.AskCongestion(t.Context(), agents...); len(agents) != 2 || control == "" || err != nil {
 			t.Errorf("%d nodes say that pods can use %q, %v", len(agents), control, err)
 		}
 		end()
 		// Everything belongs to the keeper from the beginning.
-		if err := used.AddFurther(t.Context(), 4, 3, pods[0], 20001); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, used.AddFurther(t.Context(), 4, 3, pods[0], 20001))
 		if left := c.left(t, "pods"); len(left) != 17 { // a job with its pod, two pods, two that have ended, five services, six endpoint slices
 			t.Errorf("there are %v", left)
 		}
-		if err := own.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, own.Close(t.Context()))
 		c.empty(t, "pods", time.Minute)
 	})
 
 	t.Run("drained", func(t *testing.T) {
 		t.Parallel()
 		used, err := c.own(t, c.team(t, "drained"), nil).Use(t.Context(), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		pods, err := used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[0]})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := pods[0].Fault(t.Context()); err != nil {
-			t.Error(err)
-		}
+		iferr.Fatal(t, err)
+		iferr.Error(t, pods[0].Fault(t.Context()))
 		eviction := object{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": object{"name": pods[0].Name}}
-		if err := c.Server.Ask(t.Context(), http.MethodPost, "/api/v1/namespaces/drained/pods/"+pods[0].Name+"/eviction", eviction, nil); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, c.Server.Ask(t.Context(), http.MethodPost, "/api/v1/namespaces/drained/pods/"+pods[0].Name+"/eviction", eviction, nil))
 		_ = pods[0].Containers[0].Ended(t)
 		refused(t, pods[0].Fault(t.Context()), "somebody has removed it, as when its node is drained")
 	})
@@ -361,22 +316,14 @@ func (c theirs) uses(t *testing.T) {
 		own := c.own(t, c.team(t, "left"), nil)
 		for range 2 { // the second has the same names
 			used, err := own.Use(t.Context(), 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			pods, err := used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[0]})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := used.AddFurther(t.Context(), 0, 1, pods[0], 20001); err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
+			iferr.Fatal(t, used.AddFurther(t.Context(), 0, 1, pods[0], 20001))
 			own.GiveUp(used)
 			own.Leave(used)
 		}
-		if err := own.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, own.Close(t.Context()))
 		c.empty(t, "left", time.Minute)
 	})
 
@@ -389,27 +336,17 @@ func (c theirs) uses(t *testing.T) {
 		for run, config := range map[string]string{"first0123456": config, "second012345": printed} {
 			own := c.own(t, config, func(o *kube.OwnOptions) { o.Run = run })
 			used, err := own.Use(t.Context(), 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			pods, err := used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[0]})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := used.Expose(t.Context(), 0, pods[0], kube.Ports{First: 20001, Last: 20001}, kube.ClusterIP); err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
+			iferr.Fatal(t, used.Expose(t.Context(), 0, pods[0], kube.Ports{First: 20001, Last: 20001}, kube.ClusterIP))
 			all = append(all, own)
 		}
-		if err := all[0].Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, all[0].Close(t.Context()))
 		if left := c.left(t, "two"); len(left) != 4 { // of the second: a job with its pod, a pod, a service
 			t.Errorf("there are %v", left)
 		}
-		if err := all[1].Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, all[1].Close(t.Context()))
 		c.empty(t, "two", time.Minute)
 	})
 }
@@ -480,9 +417,7 @@ func (c theirs) refusals(t *testing.T, config string) {
 		{name: "no such context", change: func(t *testing.T, o *kube.OwnOptions) { o.Context = "prod" }, want: "there is no context prod; the kubeconfig has theirs"},
 		{name: "not a kubeconfig", change: func(t *testing.T, o *kube.OwnOptions) {
 			o.Config = filepath.Join(t.TempDir(), "x")
-			if err := os.WriteFile(o.Config, []byte("a: [b"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, os.WriteFile(o.Config, []byte("a: [b"), 0o600))
 		}, want: "kubeconfig: "},
 		{name: "expired credentials", change: func(t *testing.T, o *kube.OwnOptions) { o.Config = c.writeConfig(t, "team", object{"token": "old"}) },
 			want: "the cluster of the context theirs refuses the credentials of the user me: they may have expired; log in again"},
@@ -534,18 +469,14 @@ func (c theirs) refusals(t *testing.T, config string) {
 				if _, err = own.Use(t.Context(), hosts); err != nil && !strings.Contains(err.Error(), "status unknown") {
 					break
 				}
-				if err := own.Close(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				iferr.Fatal(t, own.Close(t.Context()))
 			}
 			refused(t, err, k.want)
 		})
 	}
 	t.Run("h1 is cordoned", func(t *testing.T) {
 		cordoned := func(is bool) {
-			if err := c.Server.Ask(t.Context(), http.MethodPatch, "/api/v1/nodes/h1", object{"spec": object{"unschedulable": is}}, nil); err != nil {
-				t.Error(err)
-			}
+			iferr.Error(t, c.Server.Ask(t.Context(), http.MethodPatch, "/api/v1/nodes/h1", object{"spec": object{"unschedulable": is}}, nil))
 		}
 		cordoned(true)
 		defer cordoned(false)
@@ -576,9 +507,7 @@ func (c theirs) oneNode(t *testing.T, config string) {
 	t.Run("full", func(t *testing.T) { // the reason is the scheduler's: the user may not list nodes
 		t.Parallel()
 		used, err := c.own(t, config, nil).Use(t.Context(), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		_, err = used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[0]})
 		refused(t, err, "no node takes it: 0/2 nodes are available: ")
 	})
@@ -599,9 +528,7 @@ func (c theirs) lacks(t *testing.T, config string) {
 	t.Run("pod security", func(t *testing.T) {
 		t.Parallel()
 		used, err := c.own(t, config, nil).Use(t.Context(), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		for _, spec := range []kube.PodSpec{{HostNetwork: true}, {HostPorts: kube.Ports{First: 20001, Last: 20002}}} {
 			spec.Node = used.Nodes[0]
 			_, err = used.Run(t.Context(), spec)
@@ -620,13 +547,9 @@ func (c theirs) lacks(t *testing.T, config string) {
 		t.Run("no right to "+resource, func(t *testing.T) {
 			t.Parallel()
 			used, err := c.own(t, c.without(t, resource), nil).Use(t.Context(), 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			pods, err := used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[0]})
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			refused(t, make(used, pods[0]), "measuring in the namespace team: not supported here (needs the right to create "+resource+")")
 		})
 	}
@@ -634,9 +557,7 @@ func (c theirs) lacks(t *testing.T, config string) {
 
 func (c theirs) remove(t *testing.T, path string) {
 	t.Helper()
-	if err := c.Server.Ask(t.Context(), http.MethodDelete, path, nil, nil); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, c.Server.Ask(t.Context(), http.MethodDelete, path, nil, nil))
 }
 
 // TestReceived runs the script of a container's first process, in a PID namespace as containers have: it ends if nothing is
@@ -662,9 +583,7 @@ func TestReceived(t *testing.T) {
 				var out strings.Builder
 				cmd.Stdout = &out
 				r, w, err := os.Pipe()
-				if err != nil {
-					t.Fatal(err)
-				}
+				iferr.Fatal(t, err)
 				defer r.Close()
 				defer w.Close()
 				cmd.Stdin = r
@@ -674,9 +593,7 @@ func TestReceived(t *testing.T) {
 				if !in.stays {
 					w.Close()
 				}
-				if err := cmd.Start(); err != nil {
-					t.Fatal(err)
-				}
+				iferr.Fatal(t, cmd.Start())
 				ended := make(chan struct{})
 				go func() { _ = cmd.Wait(); close(ended) }()
 				select {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
@@ -99,9 +100,7 @@ func TestEmbeddedAsPublished(t *testing.T) {
 		t.Run(c.suite, func(t *testing.T) {
 			short := embedded(t, c.suite)
 			s, err := short.Published()
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			if s.Duration != c.duration || s.TimeBudget != 0 {
 				t.Errorf("duration %s, budget %s", s.Duration, s.TimeBudget)
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
@@ -64,9 +65,7 @@ func with(networks ...string) Suite {
 func expanded(t *testing.T, s Suite, known Known) []record.Cell {
 	t.Helper()
 	cells, err := Expand(s, known)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return cells
 }
 
@@ -306,9 +305,7 @@ func TestExpandErrors(t *testing.T) {
 func TestSelfCheck(t *testing.T) {
 	s := with("macvlan")
 	cells, err := SelfCheck(s, drivers())
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	want := []string{
 		"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/twin=1",
 		"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/twin=2",

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"nettoll/internal/testutil/iferr"
 )
 
 // FuzzLoad checks that no file makes Load panic or return an error of several lines, and that the suites it accepts
@@ -14,9 +16,7 @@ import (
 func FuzzLoad(f *testing.F) {
 	for _, name := range Names() {
 		text, err := os.ReadFile("suites/" + name + ".yaml")
-		if err != nil {
-			f.Fatal(err)
-		}
+		iferr.Fatal(f, err)
 		f.Add(text)
 	}
 	for _, text := range []string{

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
@@ -17,9 +18,7 @@ import (
 func loaded(t *testing.T, text string) Suite {
 	t.Helper()
 	s, err := Load("x.yaml", strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return s
 }
 
@@ -27,9 +26,7 @@ func loaded(t *testing.T, text string) Suite {
 func embedded(t *testing.T, name string) Suite {
 	t.Helper()
 	s, err := Embedded(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return s
 }
 
@@ -134,9 +131,7 @@ as_published:
 
 func TestLoadDefaults(t *testing.T) {
 	got, err := Load("dir/mine.yaml", strings.NewReader("networks: [bridge]"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	want := Default()
 	want.Name, want.Networks = "mine", []string{"bridge"}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Suite{})); diff != "" {
@@ -329,9 +324,7 @@ func TestYAML(t *testing.T) {
 	}
 	for _, s := range suites {
 		text, err := s.YAML()
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		again, err := Load("x.yaml", strings.NewReader(text))
 		if err != nil {
 			t.Errorf("%s: %v in\n%s", s.Name, err, text)

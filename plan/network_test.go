@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
@@ -137,9 +138,7 @@ func TestAllIsOfTheLab(t *testing.T) {
 
 func TestSelfCheckOfABaseline(t *testing.T) {
 	cells, err := SelfCheck(with("bridge", "docker:bridge"), drivers())
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if want := []string{"docker:native/1 vs docker:native", "docker:native/1 vs docker:native"}; !slices.Equal(briefly(cells), want) ||
 		cells[0].Twin != 1 || cells[1].Twin != 2 {
 		t.Errorf("the twins are %+v", cells)

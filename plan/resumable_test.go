@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
@@ -13,9 +14,7 @@ func TestWhatSuitesHaveIsResumable(t *testing.T) {
 		s := embedded(t, name)
 		for what, expand := range map[string]func(Suite, Known) ([]record.Cell, error){"": Expand, ", self-check": SelfCheck} {
 			cells, err := expand(s, trusted())
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			if err := Resumable(cells, Settings(s), trusted()); err != nil {
 				t.Errorf("%s%s: %v", name, what, err)
 			}

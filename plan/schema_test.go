@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/invopop/jsonschema"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
@@ -45,9 +46,7 @@ func mapped(t reflect.Type) *jsonschema.Schema {
 func generate(t *testing.T) []byte {
 	t.Helper()
 	r := &jsonschema.Reflector{FieldNameTag: "yaml", ExpandedStruct: true, Anonymous: true, Mapper: mapped}
-	if err := r.AddGoComments("nettoll", "./"); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, r.AddGoComments("nettoll", "./"))
 	// AddGoComments takes the folder for the path below the module.
 	comments := make(map[string]string)
 	for k, v := range r.CommentMap {
@@ -108,9 +107,7 @@ func generate(t *testing.T) []byte {
 		one, key := schemaOf(d), keyOf(d)
 		s.Properties.Set(key, &jsonschema.Schema{Description: one.Description, OneOf: oneOrMore(one)})
 		one.Description = ""
-		if err := s.Properties.MoveAfter(key, after); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, s.Properties.MoveAfter(key, after))
 		after = key
 	}
 	price, _ := s.Properties.Get("price")
@@ -118,9 +115,7 @@ func generate(t *testing.T) []byte {
 	published, _ := s.Definitions["Published"].Properties.Get("workloads")
 	published.Items = workloads.Items
 	text, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return append(text, '\n')
 }
 
@@ -170,15 +165,11 @@ func schemaOf(d record.Dimension) *jsonschema.Schema {
 func TestSchema(t *testing.T) {
 	want := generate(t)
 	if *update {
-		if err := os.WriteFile("suite.schema.json", want, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, os.WriteFile("suite.schema.json", want, 0o644))
 		return
 	}
 	is, err := os.ReadFile("suite.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if diff := cmp.Diff(string(want), string(is)); diff != "" {
 		t.Errorf("suite.schema.json is not what Suite says; go test ./plan -run Schema -update fixes it (-want +got)\n%s", diff)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
@@ -61,9 +62,7 @@ func numbers(v reflect.Value, name string, set func()) (all []number) {
 // value: it is rejected by name both when it is written and when it is read.
 func TestEveryNumberIsBounded(t *testing.T) {
 	w, err := record.Create(filepath.Join(t.TempDir(), "run"), filledRun(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer w.Close()
 	refuses := func(what string, line any, writing func() error) {
 		t.Helper()
@@ -176,13 +175,9 @@ func TestHistogramsAreBounded(t *testing.T) {
 		{1e9, 5, "latency.hdr_v2 has 5 significant digits; at most 3 are possible"},
 	} {
 		h := hdrhistogram.New(1, c.highest, c.digits)
-		if err := h.RecordValue(7); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, h.RecordValue(7))
 		text, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		trial := record.Trial{Cell: small, Round: 1, Status: record.OK, Latency: &record.Histogram{Encoded: string(text), Count: 1}}
 		err = trial.Check()
 		if c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {

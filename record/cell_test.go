@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"testing"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
@@ -215,14 +216,10 @@ func TestSpent(t *testing.T) {
 	} {
 		var b bytes.Buffer
 		for _, l := range tt.lines {
-			if err := json.NewEncoder(&b).Encode(l); err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, json.NewEncoder(&b).Encode(l))
 		}
 		f, err := record.Read(&b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		if f.Spent != tt.want {
 			t.Errorf("%s: %v s, want %v", tt.name, f.Spent, tt.want)
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
@@ -77,9 +78,7 @@ func TestWriterRefusesWhatNobodyMayCompareWith(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			path, before := write(t, filledRun(t), filledTrial(t, 1))
 			w, _, err := record.Append(path, record.Resume{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			defer w.Close()
 			if err := w.Trial(c.trial); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error is %v, want one that says %q", err, c.want)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
@@ -16,9 +17,7 @@ import (
 func agree(t *testing.T, text []byte, whole *record.File, wrong error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "run")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.WriteFile(path, text, 0o600))
 	brief, err := record.ReadFigures(path, nil)
 	if (err == nil) != (wrong == nil) || err != nil && err.Error() != path+": "+wrong.Error() {
 		t.Fatalf("error of reading all is %v, of reading figures %v", wrong, err)
@@ -85,9 +84,7 @@ func TestEachTrialIsFinishedOnce(t *testing.T) {
 	const trials = 20_000
 	odd := `{"round":1,` + cellKey + `,"status":"ok","type":"trial"}` + "\n"
 	path := filepath.Join(t.TempDir(), "run")
-	if err := os.WriteFile(path, []byte(runLine+strings.Repeat(trialLine, trials-1)+odd), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.WriteFile(path, []byte(runLine+strings.Repeat(trialLine, trials-1)+odd), 0o600))
 	var mu sync.Mutex
 	n := 0
 	f, err := record.ReadFigures(path, func(trial *record.Trial) {
@@ -96,9 +93,7 @@ func TestEachTrialIsFinishedOnce(t *testing.T) {
 		n++
 		trial.Order = n
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	seen := map[int]bool{}
 	for _, trial := range f.Trials {
 		seen[trial.Order] = true

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
@@ -22,26 +23,18 @@ func write(t *testing.T, run record.Run, trials ...record.Trial) (string, []byte
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "run.ndjson")
 	w, err := record.Create(path, run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, tr := range trials {
-		if err := w.Trial(tr); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, w.Trial(tr))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, w.Close())
 	return path, content(t, path)
 }
 
 func content(t *testing.T, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return b
 }
 
@@ -61,20 +54,14 @@ func TestEveryFieldSurvivesTheFile(t *testing.T) {
 	run.Type, run.SchemaVersion, first.Type, second.Type, resume.Type, end.Type = "", 0, "", "", "", ""
 	path, _ := write(t, run, first)
 	w, soFar, err := record.Append(path, resume)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if len(soFar.Trials) != 1 || len(soFar.Resumes) != 0 || soFar.Truncated != 0 {
 		t.Errorf("before it went on the file had %d trials, %d resumes and %d bytes cut off, want 1, 0, 0",
 			len(soFar.Trials), len(soFar.Resumes), soFar.Truncated)
 	}
-	if err := errors.Join(w.Trial(second), w.End(end), w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, errors.Join(w.Trial(second), w.End(end), w.Close()))
 	got, err := record.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	want.Size = int64(len(content(t, path)))
 	want.Spent = first.Elapsed + end.Elapsed // the first process did not record its time
 	if diff := cmp.Diff(&want, got); diff != "" {
@@ -85,14 +72,10 @@ func TestEveryFieldSurvivesTheFile(t *testing.T) {
 func TestEachTrialIsOneLineAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.ndjson")
 	w, err := record.Create(path, filledRun(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer w.Close()
 	for round := 1; round <= 3; round++ {
-		if err := w.Trial(filledTrial(t, round)); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, w.Trial(filledTrial(t, round)))
 		b := content(t, path)
 		if lines := bytes.Count(b, []byte("\n")); lines != round+1 || b[len(b)-1] != '\n' {
 			t.Errorf("after %d trials the file has %d lines and ends with %q", round, lines, b[len(b)-1])
@@ -151,16 +134,10 @@ func TestFileIsReadableWhereverItWasCut(t *testing.T) {
 			t.Fatalf("cut after %d bytes of its last line: %d trials, size %d, truncated %d; want 2, %d, %d",
 				cut-complete, len(f.Trials), f.Size, f.Truncated, complete, cut-complete)
 		}
-		if err := os.WriteFile(path, whole[:cut], 0o644); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, os.WriteFile(path, whole[:cut], 0o644))
 		w, _, err := record.Append(path, record.Resume{Version: "later"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(w.Trial(trial), w.Close()); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
+		iferr.Fatal(t, errors.Join(w.Trial(trial), w.Close()))
 		f, err = record.ReadFile(path)
 		if err != nil {
 			t.Fatalf("cut after %d bytes of its last line and gone on with: %v", cut-complete, err)
@@ -174,9 +151,7 @@ func TestFileIsReadableWhereverItWasCut(t *testing.T) {
 func TestAppendRefusesWhatIsNoRunFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "letter.txt")
 	letter := []byte("dear reader,\nno newline at the end")
-	if err := os.WriteFile(path, letter, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.WriteFile(path, letter, 0o644))
 	if _, _, err := record.Append(path, record.Resume{}); err == nil {
 		t.Error("no error")
 	}
@@ -272,18 +247,14 @@ func limitFiles(size uint64) error {
 func TestFullDiskLeavesOnlyCompleteLines(t *testing.T) {
 	path, _ := write(t, record.Run{ID: "a"}, record.Trial{Cell: small, Round: 1, Status: record.OK})
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), limitEnv+"="+path)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	f, err := record.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if len(f.Trials) != 2 || len(f.Resumes) != 1 || f.Truncated != 0 {
 		t.Errorf("%d trials, %d resumes, truncated %d; want 2, 1, 0", len(f.Trials), len(f.Resumes), f.Truncated)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
@@ -21,7 +22,5 @@ func TestTry(t *testing.T) {
 	if err := record.Try([]int{1, 2, 3}, do); err != failed || !slices.Equal(called, []int{1, 2}) {
 		t.Errorf("%v after %v", err, called)
 	}
-	if err := record.Try([]int{1, 3}, do); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, record.Try([]int{1, 3}, do))
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
@@ -173,9 +174,7 @@ tables:
 
 func TestDecode(t *testing.T) {
 	s, err := decode("small", []byte(small))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	cells := s.Tables[0].Cells
 	if len(cells) != 4 || cells[0].Value != 1 || cells[1].Value != -2.5 || cells[1].Clients != 2 || cells[1].Hosts != 2 || cells[0].Clients != 1 {
 		t.Errorf("cells are %+v", cells)

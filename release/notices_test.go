@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"nettoll/internal/testutil/iferr"
 )
 
 func TestNotices(t *testing.T) {
@@ -12,12 +14,8 @@ func TestNotices(t *testing.T) {
 	write := func(name, text string) string {
 		t.Helper()
 		name = filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		iferr.Fatal(t, os.WriteFile(name, []byte(text), 0o644))
 		return name
 	}
 	goes := write("go/LICENSE", "Go's")

@@ -20,6 +20,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"nettoll/analysis"
+	"nettoll/internal/testutil/iferr"
 )
 
 // browser starts Chromium, or skips the test. If NETTOLL_REQUIRE names "browser", its absence is a failure.
@@ -40,14 +41,8 @@ func browser(t *testing.T) context.Context {
 	}
 	// It leaves a folder in TMPDIR when it is killed. Sockets in it may have paths of 107 bytes, so t.TempDir is too long.
 	temporary, err := os.MkdirTemp("", "browser-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(temporary); err != nil {
-			t.Error(err)
-		}
-	})
+	iferr.Fatal(t, err)
+	t.Cleanup(func() { iferr.Error(t, os.RemoveAll(temporary)) })
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
 		chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.Env("TMPDIR="+temporary),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
@@ -81,9 +76,7 @@ func servePage(t *testing.T, page string) string {
 
 func do(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
-	if err := chromedp.Do(ctx, steps...); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, chromedp.Do(ctx, steps...))
 }
 
 func evaluate[T any](t *testing.T, ctx context.Context, script string) T {
@@ -127,9 +120,7 @@ func TestBrowser(t *testing.T) {
 	const last = "nothing after this"
 	evaluate[bool](t, ctx, `console.log("`+last+`"), true`)
 	for message, err := range console {
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		if strings.Contains(message.String(), last) {
 			break
 		}

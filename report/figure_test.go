@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"nettoll/analysis"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 	"nettoll/reference"
 	"nettoll/report/plot"
@@ -36,9 +37,7 @@ func TestCharts(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	if err := all[0].PNG(&b); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, all[0].PNG(&b))
 	if img, err := png.Decode(&b); err != nil || img.Bounds().Dx() < 1000 {
 		t.Errorf("png: %v, %v", img.Bounds(), err)
 	}
@@ -139,9 +138,7 @@ func TestLoadFigureShowsWhereTheCPUTimeGoes(t *testing.T) {
 		t.Errorf("the legend is %q", keys)
 	}
 	var svg bytes.Buffer
-	if err := f.chart.WithKeys(f.Keys).WriteSVG(&svg, f.Title); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, f.chart.WithKeys(f.Keys).WriteSVG(&svg, f.Title))
 	for _, color := range []string{"#0072b2", "#2f8fc7", "#d55e00", "#4a525b"} {
 		if strings.Count(svg.String(), color) < 2 { // in a bar and in the legend
 			t.Errorf("%s is not drawn", color)
@@ -287,8 +284,6 @@ func TestTextDrawsNothing(t *testing.T) {
 		t.Fatal("nothing has charts")
 	}
 	for _, write := range []func(io.Writer, document, Options) error{writeText, writeMarkdown} {
-		if err := write(io.Discard, d, Options{}); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, write(io.Discard, d, Options{}))
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"nettoll/analysis"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
@@ -32,9 +33,7 @@ func FuzzBench(f *testing.F)       { fuzzFormat(f, "bench") }
 
 func TestEveryFormatIsFuzzed(t *testing.T) {
 	text, err := os.ReadFile("fuzz_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, f := range Formats() {
 		if !strings.Contains(string(text), fmt.Sprintf("fuzzFormat(f, %q)", f.Name)) {
 			t.Errorf("format %s has no fuzz target", f.Name)
@@ -157,9 +156,7 @@ func fuzzSeed(f *testing.F, suite string, rounds int, cells []record.Cell) []byt
 	f.Helper()
 	h := hdrhistogram.New(1, int64(time.Hour), 3)
 	for i := range int64(300) {
-		if err := h.RecordValue(20_000 + i*i*100); err != nil {
-			f.Fatal(err)
-		}
+		iferr.Fatal(f, h.RecordValue(20_000+i*i*100))
 	}
 	start := time.Date(2026, 3, 15, 9, 0, 0, 0, time.UTC)
 	lines := []any{record.Run{

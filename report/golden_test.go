@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nettoll/analysis"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
@@ -43,23 +44,17 @@ func write(t *testing.T, format string, res analysis.Result, o Options) string {
 // readJSON reads what the JSON of res says.
 func readJSON(t *testing.T, res analysis.Result, o Options, into any) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(write(t, "json", res, o)), into); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, json.Unmarshal([]byte(write(t, "json", res, o)), into))
 }
 
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, os.WriteFile(path, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if diff := cmp.Diff(inTenDigits(string(want)), inTenDigits(got)); diff != "" {
 		t.Errorf("%s differs (-want +got); -update accepts it:\n%s", path, diff)
 	}
@@ -94,9 +89,7 @@ func TestGolden(t *testing.T) {
 		text := encoded(t, file)
 		golden(t, name+".ndjson", text)
 		read, err := record.Read(bytes.NewReader([]byte(text)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		res := analysis.Analyze(read)
 		for _, f := range Formats() {
 			t.Run(name+"/"+f.Name, func(t *testing.T) {
@@ -143,9 +136,7 @@ func inLines(t testing.TB, lines []any) string {
 	t.Helper()
 	var b strings.Builder
 	for _, l := range lines {
-		if err := json.NewEncoder(&b).Encode(l); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, json.NewEncoder(&b).Encode(l))
 	}
 	return b.String()
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"nettoll/analysis"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 	"nettoll/sampler"
 )
@@ -49,9 +50,7 @@ func TestTimesInForce(t *testing.T) {
 		}
 	}
 	lines, err := csv.NewReader(strings.NewReader(write(t, "csv", res, o))).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	var found []string
 	for _, l := range lines {
 		at := func(name string) string { return l[slices.Index(lines[0], name)] }

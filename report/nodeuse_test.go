@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"nettoll/analysis"
+	"nettoll/internal/testutil/iferr"
 )
 
 func TestNodeDaemonsAreShown(t *testing.T) {
@@ -17,9 +18,7 @@ func TestNodeDaemonsAreShown(t *testing.T) {
 		}
 		written := func() string {
 			var b bytes.Buffer
-			if err := format.Write(&b, res, options); err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, format.Write(&b, res, options))
 			return b.String()
 		}
 		const title = "What the daemons of the nodes use"

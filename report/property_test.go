@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/html"
 
 	"nettoll/analysis"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
@@ -419,9 +420,7 @@ func luminance(t *testing.T, hex string) float64 {
 	sum := 0.0
 	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
 		v, err := strconv.ParseUint(hex[1+2*i:3+2*i], 16, 8)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		c := float64(v) / 255
 		if c <= 0.04045 {
 			c /= 12.92

@@ -22,6 +22,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"nettoll/analysis"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
@@ -31,22 +32,14 @@ const sampled = "../docs/sample"
 func sampleRun(t *testing.T) (analysis.Result, Options) {
 	t.Helper()
 	packed, err := os.Open(filepath.Join(sampled, "quick.ndjson.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer packed.Close()
 	lines, err := gzip.NewReader(packed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	text, err := io.ReadAll(lines)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	f, err := record.Read(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return analysis.Analyze(f), Options{File: "quick.ndjson", Trials: f.Trials}
 }
 
@@ -54,9 +47,7 @@ func sampleRun(t *testing.T) (analysis.Result, Options) {
 // terminal of 96 columns.
 func TestReadmePrintsWhatTheProgramDoes(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	_, quoted, _ := strings.Cut(string(readme), "```\nAll ")
 	quoted, _, found := strings.Cut("All "+quoted, "\n```")
 	if !found {
@@ -94,17 +85,13 @@ func TestPicture(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(from, []byte(drawn), 0o644)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 	}
 	if was, err := os.ReadFile(from); err != nil || string(was) != drawn {
 		t.Errorf("%s shows another page than the program draws now (%v); make update takes it anew", file, err)
 	}
 	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	const most = 150 << 10 // bytes, loaded by everyone who looks at the README
 	if picture, err := png.DecodeConfig(bytes.NewReader(content)); err != nil || picture.Width < 1000 || picture.Height < 500 || len(content) > most {
 		t.Errorf("%s: %d × %d, %d bytes, %v", file, picture.Width, picture.Height, len(content), err)
@@ -135,9 +122,7 @@ func screenshot(t *testing.T, ctx context.Context, url, below string) []byte {
 func paletted(t *testing.T, content []byte) []byte {
 	t.Helper()
 	full, err := png.Decode(bytes.NewReader(content))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	counts := map[color.Color]int{}
 	at := full.Bounds()
 	for y := at.Min.Y; y < at.Max.Y; y++ {
@@ -160,8 +145,6 @@ func paletted(t *testing.T, content []byte) []byte {
 	draw.Draw(reduced, at, full, at.Min, draw.Src)
 	var b bytes.Buffer
 	encoder := png.Encoder{CompressionLevel: png.BestCompression}
-	if err := encoder.Encode(&b, reduced); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, encoder.Encode(&b, reduced))
 	return b.Bytes()
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/procfs"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/sampler"
@@ -114,9 +115,7 @@ func TestMachinesElsewhereAreWatchedMoreThanOnce(t *testing.T) {
 				time.Sleep(time.Millisecond)
 				idle += share * map[bool]float64{true: 0.25, false: 0.1}[c.idle.Watched == 0]
 			}()
-			if err := m.watchIdle(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, m.watchIdle(t.Context()))
 		}
 		rate, watched := m.idle()
 		if want := (0 + 0.1 + 0.05) / 0.45; math.Abs(watched-0.45) > 1e-9 || math.Abs(rate-want) > 1e-6 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/record"
 	"nettoll/workload"
@@ -134,9 +135,7 @@ func TestSlowHops(t *testing.T) {
 	may := of("h1/may", network.Device)
 	may.May = true
 	proof, err := begin(t.Context(), [][]network.Hop{{of("h1/slow", network.Device), of("h1/v0", network.Device), of("h1/rules", network.Rule), may}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	p := &player{attempt: &attempt{proof: proof}, each: []workload.Result{{}}} // cold
 	if proof.among(nil); proof.first != 1 {
 		t.Errorf("hop %d is read in the turns of others", proof.first)

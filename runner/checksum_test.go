@@ -12,6 +12,7 @@ import (
 
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/network/kernel"
 	"nettoll/platform"
@@ -85,9 +86,7 @@ func frames(t *testing.T, h platform.Host, device string) *os.File {
 			unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1),
 			unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: protocol, Ifindex: index}))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	f := os.NewFile(uintptr(fd), device)
 	t.Cleanup(func() { f.Close() })
 	return f

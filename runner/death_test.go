@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network/kernel"
 	"nettoll/platform"
 	"nettoll/platform/lab"
@@ -73,9 +74,7 @@ func TestAgentThatDiesFailsItsTrialOnly(t *testing.T) {
 			tool := workloadtest.Disturbed(engine.New(), func() {
 				p.mu.Lock()
 				defer p.mu.Unlock()
-				if err := p.agents[victim].Kill(); err != nil {
-					t.Error(err)
-				}
+				iferr.Error(t, p.agents[victim].Kill())
 			})
 			trials := measure(t, p, tool, kernel.Bridge(), 4, 6)
 			first, second := trials[0], trials[1]

@@ -12,6 +12,7 @@ import (
 	"nettoll/analysis"
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/platform/lab"
 	"nettoll/record"
@@ -61,9 +62,7 @@ func relay(t *testing.T, ns string, delay time.Duration) {
 			}
 			return unix.Bind(sockets[i], &unix.SockaddrLinklayer{Protocol: all, Ifindex: index})
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 	}
 	type frame struct {
 		due  time.Time

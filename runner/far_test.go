@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nettoll/agent"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/sampler"
@@ -54,9 +55,7 @@ func TestTurnsByTheClockThatIsKnownBest(t *testing.T) {
 	const us, ms = time.Microsecond, time.Millisecond
 	well, badly := between(time.Minute, 5*ms, 10*us), between(time.Minute+30*ms, 40*ms, 20*us)
 	known, err := timesOf(t.Context(), []*player{badly, nil, well})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, p := range []*player{well, badly} {
 		if p.ahead == nil || *p.ahead != time.Minute {
 			t.Errorf("its first server is %v ahead", p.ahead)

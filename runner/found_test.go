@@ -9,6 +9,7 @@ import (
 
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/network/kernel"
 	"nettoll/platform"
@@ -65,9 +66,7 @@ func setMTU(t *testing.T, e platform.Endpoint, mtu int, devices ...string) {
 
 func in(t *testing.T, e platform.Endpoint, do func(*nl.NS) error) {
 	t.Helper()
-	if err := nl.With(e.Facts().NetNS, do); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, nl.With(e.Facts().NetNS, do))
 }
 
 // wide gives containers on a VXLAN the MTU of the underlay, which leaves no room for the tunnel's
@@ -88,9 +87,7 @@ func TestTunnelWhosePacketsAreCut(t *testing.T) {
 		tr := measured(t, kernel.VXLAN(), record.Cell{Hosts: 2, Family: family, Workload: record.UDPStream, Options: record.Options{MessageSize: 1300}},
 			func(t *testing.T, n *network.Network) {
 				for _, e := range slices.Concat(n.Servers, n.Clients) {
-					if err := netns.SetSysctl(e.Facts().NetNS, "net/ipv4/ip_no_pmtu_disc", "1"); err != nil {
-						t.Fatal(err)
-					}
+					iferr.Fatal(t, netns.SetSysctl(e.Facts().NetNS, "net/ipv4/ip_no_pmtu_disc", "1"))
 				}
 				for _, h := range n.Hosts {
 					setMTU(t, h, 1320, "eth0")

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/record"
 	"nettoll/workload"
@@ -37,9 +38,7 @@ func TestHopsThatMayBeCrossed(t *testing.T) {
 			mayBe("h2/both", bytes(0), bytes(1400)), gone, mayBe("h1/anew", network.Count{Bytes: 5000, At: network.Joint{Index: 7}}, anew)},
 		{hop("h2c2/eth0", network.Device, false, bytes(0), bytes(1000)), mayBe("h2/both")},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	hops, err := p.finish(t.Context(), []workload.Crossed{{Bytes: 1900}, {Bytes: 900}})
 	if err != nil || verdict(hops) != "" {
 		t.Fatalf("%v, %s", err, verdict(hops))
@@ -63,9 +62,7 @@ func TestHopsThatOthersCrossInTheirTurns(t *testing.T) {
 		hop("h2c1/eth0", network.Device, false, bytes(0), bytes(2000)), mayBe("h2/own", network.Count{At: port}, network.Count{Bytes: 2000, At: network.Joint{Index: index}}),
 		mayBe("h2/others", bytes(0), bytes(9000)),
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, turn := range []uint64{0, 1} {
 		at := func(eth0, others uint64) []network.Count {
 			return []network.Count{bytes(eth0), bytes(eth0), bytes(others)}

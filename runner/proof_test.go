@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/record"
 	"nettoll/workload"
@@ -49,9 +50,7 @@ func TestJudge(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			before := network.Count{Packets: base, Bytes: base}
 			p, err := begin(t.Context(), [][]network.Hop{{hop("h1/br0", c.kind, c.absent, before)}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			after := network.Count{Packets: base + c.after.Packets, Bytes: base + c.after.Bytes}
 			hops, ok := p.judge([]network.Count{after}, []workload.Crossed{{Bytes: 10_000, Conns: 3}})
 			if ok != c.ok || len(hops) != 1 || hops[0].OK != c.ok {
@@ -69,9 +68,7 @@ func TestJudge(t *testing.T) {
 
 func TestNoPayloadProvesNothing(t *testing.T) {
 	p, err := begin(t.Context(), [][]network.Hop{{hop("h1/br0", network.Device, false, bytes(0))}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if hops, ok := p.judge([]network.Count{bytes(0)}, []workload.Crossed{{}}); ok || verdict(hops) == "" {
 		t.Errorf("judged %v, %+v", ok, hops)
 	}
@@ -81,9 +78,7 @@ func TestSharedHopMustCarryThePayloadOfAllItsPairs(t *testing.T) {
 	own := func(name string) network.Hop { return hop(name, network.Device, false, bytes(0)) }
 	shared := own("h1/br0")
 	p, err := begin(t.Context(), [][]network.Hop{{own("h1c1/eth0"), shared}, {own("h1c2/eth0"), shared}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	pairs := []workload.Crossed{{Bytes: 100, Conns: 1}, {Bytes: 200, Conns: 1}}
 	for _, c := range []struct {
 		after []network.Count
@@ -106,9 +101,7 @@ func TestSharedHopMustCarryThePayloadOfAllItsPairs(t *testing.T) {
 func TestFinishWaitsForCountersThatComeLate(t *testing.T) {
 	late := hop("h1/proxy", network.Proxy, false, bytes(0), bytes(0), bytes(500), bytes(1000))
 	p, err := begin(t.Context(), [][]network.Hop{{late}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	hops, err := p.finish(t.Context(), []workload.Crossed{{Bytes: 1000}})
 	if err != nil || verdict(hops) != "" {
 		t.Errorf("%v, %q", err, verdict(hops))
@@ -121,9 +114,7 @@ func TestCounterThatBeganAnewIsAnError(t *testing.T) {
 	} {
 		for _, absent := range []bool{false, true} {
 			p, err := begin(t.Context(), [][]network.Hop{{hop("h1/vxlan0", network.Device, absent, bytes(1000), after)}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			hops, err := p.finish(t.Context(), []workload.Crossed{{Bytes: 1}})
 			if err == nil || !strings.Contains(err.Error(), "h1/vxlan0 counts less than before") {
 				t.Errorf("%s: hops %+v, error %v", name, hops, err)
@@ -173,9 +164,7 @@ func TestDevicesThatAreJoinedToOthers(t *testing.T) {
 			after.Packets, after.Bytes = 1, 1
 		}
 		p, err := begin(t.Context(), [][]network.Hop{{hop("h1/veth1", network.Device, false, before, after)}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		if _, err := p.finish(t.Context(), []workload.Crossed{{Bytes: 1000}}); err != nil {
 			t.Errorf("%s: %v", want, err)
 		}

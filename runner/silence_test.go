@@ -18,6 +18,7 @@ import (
 	"nettoll/internal/netns"
 	"nettoll/internal/nl/nft"
 	"nettoll/internal/plumb"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/network/kernel"
 	"nettoll/platform/lab"
@@ -44,9 +45,7 @@ func newStorm(t *testing.T, from *plumb.Node) *storm {
 		c, err = config.ListenPacket(t.Context(), "udp4", ":0")
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	s := &storm{make(chan struct{}), make(chan struct{})}
 	const senders = 4 // so that one of them gets a CPU on a busy machine
 	var sending sync.WaitGroup
@@ -215,9 +214,7 @@ func TestTrialsBeginWhenAPacketHasCrossed(t *testing.T) {
 			return err
 		}
 		time.AfterFunc(3*time.Second, func() {
-			if err := fw.Remove(); err != nil {
-				t.Error(err)
-			}
+			iferr.Error(t, fw.Remove())
 		})
 		return nil
 	})

@@ -9,6 +9,7 @@ import (
 
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/network/kernel"
 	"nettoll/platform/lab"
@@ -89,7 +90,5 @@ func shown(d network.Driver, built **network.Network) network.Driver {
 
 func on(t *testing.T, ns string, fn func(*nl.NS) error) {
 	t.Helper()
-	if err := nl.With(ns, fn); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, nl.With(ns, fn))
 }

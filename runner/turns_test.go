@@ -14,6 +14,7 @@ import (
 
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/network/kernel"
 	"nettoll/network/udpoverlay"
@@ -37,9 +38,7 @@ func inTurns(t *testing.T, p platform.Platform, tool workload.Tool, between netw
 func takeTurns(t *testing.T, p platform.Platform, tool workload.Tool, hosts int, networks map[string]network.Driver, workloads ...string) []record.Trial {
 	t.Helper()
 	congestion, err := sampler.ReadCongestion("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	r := &runner.Runner{
 		Networks: map[string]runner.Recipe{},
 		Tools:    map[string]workload.Tool{"engine": tool},
@@ -171,9 +170,7 @@ func TestTunnelsOfDaemonsDrain(t *testing.T) {
 // TestProxiesLearnTheCongestionControl checks that a process on the path is told which congestion control a trial uses.
 func TestProxiesLearnTheCongestionControl(t *testing.T) {
 	own, err := sampler.ReadCongestion("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	var mu sync.Mutex
 	var told []string
 	relayed := kernel.Bridge().Then(func(_ context.Context, _ network.Topology, n *network.Network) error {
@@ -306,9 +303,7 @@ func TestFaultInMidTurn(t *testing.T) {
 		{"a container that stops", func() {
 			agents.mu.Lock()
 			defer agents.mu.Unlock()
-			if err := agents.agents["h1c1"].Kill(); err != nil {
-				t.Error(err)
-			}
+			iferr.Error(t, agents.agents["h1c1"].Kill())
 		}, record.Failed, "server h1c1: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -333,9 +328,7 @@ func TestFaultInMidTurn(t *testing.T) {
 func TestDaemonKilledInMidTurn(t *testing.T) {
 	var built *network.Network
 	tool := midTurn(func() {
-		if err := unix.Kill(built.Daemons[0].PID, unix.SIGKILL); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, unix.Kill(built.Daemons[0].PID, unix.SIGKILL))
 	})
 	networks := map[string]network.Driver{
 		"native": kernel.Native(), "routed": kernel.Routed(), "udp-overlay-tun": shown(udpoverlay.NewTUN(), &built),
@@ -355,17 +348,13 @@ func TestDaemonKilledInMidTurn(t *testing.T) {
 // might: turns use another clock, and no figure contains an hour.
 func TestMachinesClockJumps(t *testing.T) {
 	m, err := sampler.Machine("/proc", "/sys")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if m.Virtual != record.Emulated {
 		t.Skip("it sets the clock of the whole machine: .ci/test-vm runs it in the virtual machine")
 	}
 	set := func(by time.Duration) {
 		now := unix.NsecToTimeval(time.Now().Round(0).Add(by).UnixNano())
-		if err := unix.Settimeofday(&now); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, unix.Settimeofday(&now))
 	}
 	tool := midTurn(func() { set(time.Hour) })
 	defer set(-time.Hour)

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"nettoll/internal/testutil/iferr"
 )
 
 // procOf writes what the kernel tells a process about its control groups and the root of what is mounted at a path, and returns the
@@ -26,12 +28,8 @@ func procOf(t *testing.T, groups, root, mounted string) string {
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	iferr.Fatal(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 func TestCgroup(t *testing.T) {
@@ -133,9 +131,7 @@ func TestContainerTimeOfAWindow(t *testing.T) {
 				time.Sleep(time.Second)
 				return used, nil
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			return got
 		}
 		from := read()

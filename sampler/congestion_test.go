@@ -8,15 +8,14 @@ import (
 	"testing"
 
 	"nettoll/agent"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 )
 
 func TestCongestion(t *testing.T) {
 	proc := t.TempDir()
 	dir := filepath.Join(proc, "sys/net/ipv4")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.MkdirAll(dir, 0o755))
 	for _, c := range []struct {
 		own, there, allowed string
 		everybody, root     string
@@ -29,9 +28,7 @@ func TestCongestion(t *testing.T) {
 		for name, text := range map[string]string{
 			"tcp_congestion_control": c.own, "tcp_available_congestion_control": c.there, "tcp_allowed_congestion_control": c.allowed,
 		} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, os.WriteFile(filepath.Join(dir, name), []byte(text+"\n"), 0o644))
 		}
 		got, err := ReadCongestion(proc)
 		if err != nil || got.Own != c.own || got.Unpaced(false) != c.everybody || got.Unpaced(true) != c.root {

@@ -8,13 +8,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"nettoll/internal/testutil/iferr"
 )
 
 func TestCountersOfTheFixture(t *testing.T) {
 	got, err := Counters("testdata/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	want := map[string]uint64{
 		"IpForwarding": 1, "IpDefaultTTL": 64, "IpInReceives": 1000, "IpOutRequests": 900,
 		// TcpMaxConn is -1: no limit.
@@ -42,9 +42,7 @@ func TestCountersOfTheFixture(t *testing.T) {
 func fixture(t *testing.T) (proc, net string) {
 	t.Helper()
 	proc = t.TempDir()
-	if err := os.CopyFS(proc, os.DirFS("testdata/proc")); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.CopyFS(proc, os.DirFS("testdata/proc")))
 	return proc, filepath.Join(proc, "self", "net")
 }
 
@@ -68,9 +66,7 @@ func TestCountersNameTheFileThatIsWrong(t *testing.T) {
 		t.Run(c.file+" "+c.name, func(t *testing.T) {
 			proc, net := fixture(t)
 			path := filepath.Join(net, c.file)
-			if err := os.WriteFile(path, []byte(c.text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, os.WriteFile(path, []byte(c.text), 0o644))
 			_, err := Counters(proc)
 			if err == nil || !strings.Contains(err.Error(), path+": ") || strings.Contains(err.Error(), "\n") {
 				t.Errorf("error is %v, want one line that names %s", err, path)
@@ -83,9 +79,7 @@ func TestOnlyAKernelWithoutIPv6MayLackCounters(t *testing.T) {
 	for _, name := range []string{"snmp", "netstat", "snmp6", "dev", "softnet_stat"} {
 		proc, net := fixture(t)
 		path := filepath.Join(net, name)
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, os.Remove(path))
 		got, err := Counters(proc)
 		switch {
 		case name != "snmp6" && (err == nil || !strings.Contains(err.Error(), path)):

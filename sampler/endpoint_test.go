@@ -11,6 +11,7 @@ import (
 
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 	"nettoll/sampler"
 )
@@ -24,9 +25,7 @@ var (
 func joined(t *testing.T) string {
 	t.Helper()
 	all, err := netns.New(t.Context(), 2, func() error { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	t.Cleanup(func() {
 		for _, n := range all {
 			n.Close()
@@ -44,9 +43,7 @@ func joined(t *testing.T) string {
 		}
 		return n.Addr("payload0", own6)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return all[0].Path()
 }
 
@@ -76,14 +73,10 @@ func TestEndpointDescribesTheDeviceTowardThePeer(t *testing.T) {
 			Rate:       1 << 20, Buffer: 1 << 16, Limit: 1 << 16,
 		})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, peer := range []netip.Addr{peer4, peer6} {
 		e, err := endpointIn(ns, peer)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		if e.Device != "payload0" || e.Driver != "veth" || e.MTU != 1400 || e.Qdisc != "tbf" {
 			t.Errorf("toward %s: device %q, driver %q, MTU %d, qdisc %q; want payload0, veth, 1400, tbf",
 				peer, e.Device, e.Driver, e.MTU, e.Qdisc)
@@ -104,9 +97,7 @@ func TestEndpointDescribesTheDeviceTowardThePeer(t *testing.T) {
 
 func TestEndpointSeesLoopback(t *testing.T) {
 	e, err := endpointIn(joined(t), own4.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if e.Device != "lo" || e.MTU != 65536 || e.Qdisc == "" {
 		t.Errorf("to itself over %q, MTU %d, qdisc %q; want lo, 65536, a name", e.Device, e.MTU, e.Qdisc)
 	}
@@ -115,19 +106,13 @@ func TestEndpointSeesLoopback(t *testing.T) {
 func TestEndpointSeesOffloadsThatAreOff(t *testing.T) {
 	ns := joined(t)
 	on, err := endpointIn(ns, peer4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if !on.Offloads["tso"] {
 		t.Fatalf("a veth device begins without tso: %v", on.Offloads)
 	}
-	if err := netns.Do(ns, func() error { return turnOff("payload0", "tx-tcp-segmentation") }); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, netns.Do(ns, func() error { return turnOff("payload0", "tx-tcp-segmentation") }))
 	off, err := endpointIn(ns, peer4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	var changed []string
 	for name := range on.Offloads {
 		if on.Offloads[name] != off.Offloads[name] {
@@ -141,9 +126,7 @@ func TestEndpointSeesOffloadsThatAreOff(t *testing.T) {
 
 func TestEveryCounterOfThisKernelIsUnderstood(t *testing.T) {
 	c, err := sampler.Counters("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, name := range []string{"TcpRetransSegs", "TcpExtTCPTimeouts", "lo.rx_bytes", "softnet.dropped", "IpExtInOctets"} {
 		if _, ok := c[name]; !ok {
 			t.Errorf("there is no %s", name)

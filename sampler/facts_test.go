@@ -9,14 +9,13 @@ import (
 	"strings"
 	"testing"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
 func TestMachineIsReadFromProcAndSys(t *testing.T) {
 	m, err := Machine("testdata/proc", "testdata/sys")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if m.MemoryB != 8_000_000*1024 {
 		t.Errorf("memory is %d bytes, want %d", m.MemoryB, 8_000_000*1024)
 	}
@@ -42,9 +41,7 @@ func TestMachineIsReadFromProcAndSys(t *testing.T) {
 
 func TestCPUsWithoutTopologyAreCoresOfOnePackage(t *testing.T) {
 	cpus, err := usableCPUs(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, c := range cpus {
 		if want := (record.CPU{ID: c.ID, Core: c.ID}); c != want {
 			t.Errorf("CPU is %+v, want %+v", c, want)
@@ -63,12 +60,8 @@ func TestTopologyThatIsNoNumberIsAnError(t *testing.T) {
 		for _, c := range cpus {
 			dir := filepath.Join(sys, "devices/system/cpu", fmt.Sprintf("cpu%d", c.ID), "topology")
 			path = filepath.Join(dir, name)
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte("0x1\n"), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, os.MkdirAll(dir, 0o755))
+			iferr.Fatal(t, os.WriteFile(path, []byte("0x1\n"), 0o644))
 		}
 		if _, err := Machine("testdata/proc", sys); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("error is %v, want one that names %s", err, path)
@@ -79,9 +72,7 @@ func TestTopologyThatIsNoNumberIsAnError(t *testing.T) {
 func TestOSNameIsThePrettyOne(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "os-release")
 	text := "NAME=\"Invented\"\nPRETTY_NAME=\"Invented Linux 7 (odd)\"\nID=invented\n"
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.WriteFile(path, []byte(text), 0o644))
 	if got := osName(path); got != "Invented Linux 7 (odd)" {
 		t.Errorf("got %q", got)
 	}

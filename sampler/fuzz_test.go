@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"nettoll/internal/testutil/iferr"
 )
 
 // FuzzUsage gives arbitrary input to the parser of control groups: a CPU time that it returns is not
@@ -38,9 +40,7 @@ func FuzzCounters(f *testing.F) {
 	parsers := []func(string, map[string]uint64) error{pairs, single, interfaces, softnet}
 	for i, name := range []string{"snmp", "snmp6", "dev", "softnet_stat"} {
 		b, err := os.ReadFile(filepath.Join("testdata/proc/self/net", name))
-		if err != nil {
-			f.Fatal(err)
-		}
+		iferr.Fatal(f, err)
 		f.Add(i, string(b))
 	}
 	f.Add(0, "Tcp: A\nTcp: -9223372036854775809\n")

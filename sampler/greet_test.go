@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 	"nettoll/sampler"
 )
@@ -49,9 +50,7 @@ func TestPairsMeet(t *testing.T) {
 	// No socket is left open.
 	for _, network := range []string{"tcp4", "tcp6"} {
 		l, err := net.Listen(network, ":20008")
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		l.Close()
 	}
 }
@@ -77,9 +76,7 @@ func TestStrangers(t *testing.T) {
 		}
 	}
 	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, <-ended)
 }
 
 // TestPortsAreFreeAfterwards takes the ports that an Answer listened at as soon as it has returned.
@@ -92,18 +89,12 @@ func TestPortsAreFreeAfterwards(t *testing.T) {
 		go func() { ended <- sampler.Answer{At: []netip.AddrPort{at}}.Run(ctx) }()
 		time.Sleep(100 * time.Microsecond)
 		cancel()
-		if err := <-ended; err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, <-ended)
 		p, err := net.ListenPacket("udp4", at.String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		p.Close()
 		l, err := net.Listen("tcp4", at.String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		l.Close()
 	}
 }
@@ -111,9 +102,7 @@ func TestPortsAreFreeAfterwards(t *testing.T) {
 func TestWhatIsSeenOfAServerThatDoesNotAnswer(t *testing.T) {
 	machine.Loopback(t)
 	mute, err := net.Listen("tcp4", "127.0.0.1:0") // accepts, and sends nothing
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer mute.Close()
 	for to, want := range map[string]string{
 		"127.0.0.1:1":         "connection refused",
@@ -132,9 +121,7 @@ func TestWhatIsSeenOfAServerThatDoesNotAnswer(t *testing.T) {
 func answersTCP(t *testing.T, at netip.AddrPort) {
 	t.Helper()
 	l, err := net.Listen("tcp4", at.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		c, err := l.Accept()
@@ -154,9 +141,7 @@ func answersTCP(t *testing.T, at netip.AddrPort) {
 func TestServerThatAnswersLate(t *testing.T) {
 	machine.Loopback(t)
 	p, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer p.Close()
 	go func() {
 		for said := make([]byte, 100); ; {
@@ -186,9 +171,7 @@ func TestPortThatIsNeverAnswered(t *testing.T) {
 	machine.Loopback(t)
 	at := netip.MustParseAddrPort("127.0.0.1:20008")
 	p, err := net.ListenPacket("udp4", at.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer p.Close()
 	go func() {
 		astray := ""
@@ -215,9 +198,7 @@ func TestPortThatIsNeverAnswered(t *testing.T) {
 func TestServerThatCannotAnswer(t *testing.T) {
 	machine.Loopback(t)
 	taken, err := net.Listen("tcp4", "127.0.0.1:20008")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer taken.Close()
 	unmet, err := sampler.Meet(t.Context(), pair("127.0.0.1:20008"), 20*time.Second)
 	if err == nil || unmet != nil || !strings.Contains(err.Error(), "address already in use") {
@@ -231,9 +212,7 @@ func TestSteadyGreetings(t *testing.T) {
 	machine.Loopback(t)
 	at := netip.MustParseAddrPort("127.0.0.1:20008")
 	p, err := net.ListenPacket("udp4", at.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer p.Close()
 	const closed = 10 // datagrams
 	ports := map[string]int{}
@@ -271,9 +250,7 @@ func TestPairsMeetSteadily(t *testing.T) {
 		t.Errorf("%+v, %v", unmet, err)
 	}
 	mute, err := net.Listen("tcp4", "127.0.0.1:0") // accepts, and sends nothing
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer mute.Close()
 	all[0].At = netip.MustParseAddrPort(mute.Addr().String())
 	if unmet, err := sampler.MeetSteadily(t.Context(), all[:1], 400*time.Millisecond); unmet == nil || unmet.Half || err != nil {

@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
+
+	"nettoll/internal/testutil/iferr"
 )
 
 // timerList writes the relevant parts of the kernel's timer list, at 10 s.
@@ -70,20 +72,14 @@ func TestParseTimerList(t *testing.T) {
 func TestTheFinestClockIsTaken(t *testing.T) {
 	proc, sys := t.TempDir(), t.TempDir()
 	write := func(path, text string) {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		iferr.Fatal(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	write(filepath.Join(proc, "stat"), "cpu  1 0 0 1 0 0 0 0 0 0\ncpu0 1 0 0 1 0 0 0 0 0 0\n")
 	check := func(want string, idle map[int64]float64) {
 		t.Helper()
 		c, err := NewCPU(proc, sys)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		s, err := c.Read()
 		if err != nil || s.Clock != want || s.At.IsZero() || s.Took <= 0 {
 			t.Errorf("%q at %v in %v s, error %v, want %q", s.Clock, s.At, s.Took, err, want)
@@ -157,9 +153,7 @@ func TestIdleBetween(t *testing.T) {
 // of 10 ms reports more in one of three such periods.
 func TestIdleTimeLeavesRoomForAKnownLoad(t *testing.T) {
 	c, err := NewCPU("/proc", "/sys")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if _, err := os.ReadFile("/proc/timer_list"); err == nil && c.idle.name != ClockTimerList {
 		t.Errorf("the clock is %s, though /proc/timer_list can be read", c.idle.name)
 	}
@@ -169,34 +163,26 @@ func TestIdleTimeLeavesRoomForAKnownLoad(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var before, one unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &before); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, unix.SchedGetaffinity(0, &before))
 	defer unix.SchedSetaffinity(0, &before)
 	cpu := 0
 	for !before.IsSet(cpu) {
 		cpu++
 	}
 	one.Set(cpu)
-	if err := unix.SchedSetaffinity(0, &one); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, unix.SchedSetaffinity(0, &one))
 	const rounds = 50
 	wrong := 0
 	for range rounds {
 		from, err := c.Read()
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		spun := threadTime()
 		for threadTime()-spun < 6*time.Millisecond {
 		}
 		time.Sleep(2 * time.Millisecond)
 		busy := (threadTime() - spun).Seconds()
 		to, err := c.Read()
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		elapsed := to.At.Sub(from.At).Seconds()
 		if idle := idleBetween(from, to, int64(cpu), elapsed); idle > elapsed-busy+0.0005 {
 			wrong++

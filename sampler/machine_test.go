@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
@@ -34,9 +35,7 @@ func TestUseScalesToTheWindow(t *testing.T) {
 		1: {User: 20, Idle: 64},
 	})
 	got, err := Use(from, to, 2) // everything halved
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	want := record.MachineCPU{
 		// CPU 0: 2 s minus 0.6 idle and iowait, minus 0.15 steal; CPU 1: nothing.
 		Busy: 1.25, Clock: ClockStat, Softirq: 0.1, Steal: 0.15,
@@ -55,9 +54,7 @@ func TestUseIsNeverNegative(t *testing.T) {
 	from := at(1, map[int64]procfs.CPUStat{0: {User: 5, Idle: 9, Iowait: 7}, 1: {Idle: 0}})
 	to := at(2, map[int64]procfs.CPUStat{0: {User: 4, Idle: 9, Iowait: 6}, 1: {Idle: 1.01}})
 	got, err := Use(from, to, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	// An excess of one CPU makes up for a lack of another: the sum is right.
 	want := record.MachineCPU{Busy: 0.99, Clock: ClockStat, PerCPU: []record.CPUSample{{CPU: 0}, {CPU: 1, Idle: 1.01}}}
 	if diff := cmp.Diff(want, got, nearly); diff != "" {
@@ -77,9 +74,7 @@ func TestUseLeavesOutCPUsThatCameOrWent(t *testing.T) {
 	from := at(1, map[int64]procfs.CPUStat{0: {Idle: 1}, 2: {Idle: 1}})
 	to := at(2, map[int64]procfs.CPUStat{0: {Idle: 1.5}, 3: {User: 1000, Idle: 1}})
 	got, err := Use(from, to, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	want := record.MachineCPU{Busy: 0.5, Clock: ClockStat, PerCPU: []record.CPUSample{{CPU: 0, Idle: 0.5}}}
 	if diff := cmp.Diff(want, got, nearly); diff != "" {
 		t.Errorf("use (-want +got):\n%s", diff)
@@ -107,13 +102,9 @@ func second[A any](_ A, err error) error { return err }
 
 func TestReadTakesSecondsFromStat(t *testing.T) {
 	c, err := NewCPU("testdata/proc", "testdata/none")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	got, err := c.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	want := map[int64]procfs.CPUStat{
 		0: {User: 12, Nice: 0.6, System: 5, Idle: 190, Iowait: 3, IRQ: 0.1, SoftIRQ: 0.5, Steal: 1},
 		1: {User: 8, Nice: 0.4, System: 3, Idle: 210, Iowait: 3, IRQ: 0.2, SoftIRQ: 0.2, Steal: 3},
@@ -125,22 +116,14 @@ func TestReadTakesSecondsFromStat(t *testing.T) {
 
 func TestThisMachineIsBusyWithinItsCPUs(t *testing.T) {
 	c, err := NewCPU("/proc", "/sys")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	from, err := c.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	time.Sleep(30 * time.Millisecond)
 	to, err := c.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	use, err := Use(from, to, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if len(use.PerCPU) == 0 || use.Busy < 0 || math.IsNaN(use.Busy) || use.Busy > float64(len(use.PerCPU)) {
 		t.Errorf("busy %v s of %d CPUs in one second", use.Busy, len(use.PerCPU))
 	}
@@ -155,13 +138,9 @@ func TestReadNamesTheFileThatIsWrong(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "stat")
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, os.WriteFile(path, []byte(text), 0o644))
 		c, err := NewCPU(dir, "testdata/none")
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		if _, err := c.Read(); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: error is %v, want one that names %s", name, err, path)
 		}
@@ -175,37 +154,25 @@ func TestReadNamesTheFileThatIsWrong(t *testing.T) {
 // is no part of what the machine did in between.
 func TestSnapshotsClockJumps(t *testing.T) {
 	m, err := Machine("/proc", "/sys")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if m.Virtual != record.Emulated {
 		t.Skip("it sets the clock of the whole machine: .ci/test-vm runs it in the virtual machine")
 	}
 	cpu, err := NewCPU("/proc", "/sys")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	take := func() (s Snapshot) {
 		t.Helper()
 		s, err := cpu.Read()
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		sent, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		s = Snapshot{}
-		if err := json.Unmarshal(sent, &s); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, json.Unmarshal(sent, &s))
 		return s
 	}
 	set := func(by time.Duration) {
 		now := unix.NsecToTimeval(time.Now().Round(0).Add(by).UnixNano())
-		if err := unix.Settimeofday(&now); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, unix.Settimeofday(&now))
 	}
 	from := take()
 	set(time.Hour)

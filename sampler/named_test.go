@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/sampler"
 )
 
@@ -17,9 +18,7 @@ func TestFindNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		proc := t.TempDir()
 		write := func(pid, name string) {
-			if err := errors.Join(os.MkdirAll(filepath.Join(proc, pid), 0o755), os.WriteFile(filepath.Join(proc, pid, "comm"), []byte(name), 0o644)); err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, errors.Join(os.MkdirAll(filepath.Join(proc, pid), 0o755), os.WriteFile(filepath.Join(proc, pid, "comm"), []byte(name), 0o644)))
 		}
 		for pid, name := range map[string]string{"20": "kubelet\n", "3": "kube-proxy\n", "100": "kubelet\n", "7": "kubelet-not\n", "self": "kubelet\n"} {
 			write(pid, name)

@@ -8,6 +8,7 @@ import (
 
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/sampler"
 )
 
@@ -15,13 +16,9 @@ import (
 func space(t *testing.T) string {
 	t.Helper()
 	ns, err := netns.New(t.Context(), 1, func() error { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	t.Cleanup(func() { ns[0].Close() })
-	if err := nl.With(ns[0].Path(), func(n *nl.NS) error { return n.Up("lo") }); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, nl.With(ns[0].Path(), func(n *nl.NS) error { return n.Up("lo") }))
 	return ns[0].Path()
 }
 
@@ -39,14 +36,10 @@ func TestProtocolsAreThoseOfTheNamespace(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for path, want := range map[string]uint64{quiet: 0, busy: sent} {
 		got, err := sampler.Protocols(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		if n, ok := got["UdpNoPorts"]; !ok || (n > 0) != (want > 0) || n > want {
 			t.Errorf("UdpNoPorts is %d, %v, want %d", n, ok, want)
 		}
@@ -75,9 +68,7 @@ func TestDevicesAreThoseOfTheNamespace(t *testing.T) {
 func TestPacketsAreThoseOfTheNamespace(t *testing.T) {
 	path := space(t)
 	before, err := sampler.Packets(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	err = netns.Do(path, func() error {
 		c, err := net.Dial("udp4", "127.0.0.1:9")
 		if err != nil {
@@ -87,9 +78,7 @@ func TestPacketsAreThoseOfTheNamespace(t *testing.T) {
 		_, err = c.Write([]byte("x"))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	after, err := sampler.Packets(path)
 	// The datagram, and the ICMP message that nobody listens, each sent and received.
 	if n := after["lo"] - before["lo"]; err != nil || n != 4 {
@@ -119,13 +108,9 @@ func TestRoutesAreThoseOfTheNamespace(t *testing.T) {
 		}
 		return n.Route(nl.Default(true), netip.MustParseAddr("2001:2:0:1::7"), "a")
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	got, err := sampler.Routes(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for to, want := range map[string]string{
 		"198.19.0.0/24": "dev a (", "198.19.5.0/24": "via 198.19.0.7 dev a (",
 		"2001:2:0:1::/64 metric 256": "dev a (", "default (IPv6) metric 1024": "via 2001:2:0:1::7 dev a (",
@@ -145,7 +130,5 @@ func TestRoutesAreThoseOfTheNamespace(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, err)
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"nettoll/internal/testutil/iferr"
 )
 
 // TestInterrupts has cards as sysfs shows them: the device on the bus is behind a link, and that of virtio is behind another
@@ -40,9 +42,7 @@ func TestInterrupts(t *testing.T) {
 				err = errors.Join(err, os.WriteFile(path, []byte("11\n"), 0o644))
 			}
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		if got := interrupts(card); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}

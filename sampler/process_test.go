@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/sampler"
 )
 
@@ -15,9 +16,7 @@ import (
 func burner(t *testing.T) *os.Process {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", "while :; do :; done")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, cmd.Start())
 	t.Cleanup(func() {
 		cmd.Process.Kill()
 		cmd.Wait()
@@ -28,16 +27,12 @@ func burner(t *testing.T) *os.Process {
 func TestCPUTimeOfAChild(t *testing.T) {
 	child := burner(t)
 	from, err := sampler.Process(child.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	// On a busy machine the child gets a CPU sooner or later.
 	for deadline := time.Now().Add(30 * time.Second); ; {
 		time.Sleep(50 * time.Millisecond)
 		to, err := sampler.Process(child.Pid)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		got := sampler.Between("burner", from, to, 1)
 		if got.Total() > 0 {
 			if got.Name != "burner" || got.User < 0 || got.System < 0 || math.IsNaN(got.User) {
@@ -63,9 +58,7 @@ func TestCPUTimeOfAChild(t *testing.T) {
 
 func TestCPUTimeOfAProcessThatIsGone(t *testing.T) {
 	cmd := exec.Command("true")
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, cmd.Run())
 	if _, err := sampler.Process(cmd.Process.Pid); err == nil || !strings.Contains(err.Error(), "CPU time of process") {
 		t.Errorf("error is %v", err)
 	}

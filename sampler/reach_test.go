@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nettoll/internal/nl"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/sampler"
 )
 
@@ -18,9 +19,7 @@ var cookie = []byte("sixteen letters.")
 func echo(t *testing.T, at netip.Addr) netip.AddrPort {
 	t.Helper()
 	free, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(at, 0)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	to := free.LocalAddr().(*net.UDPAddr).AddrPort()
 	free.Close()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -28,9 +27,7 @@ func echo(t *testing.T, at netip.Addr) netip.AddrPort {
 	go func() { done <- sampler.Echo{At: to, Cookie: cookie}.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, <-done)
 	})
 	return to
 }
@@ -48,9 +45,7 @@ func loopbackMTU(t *testing.T, mtu int) {
 			was = l.Attrs().MTU
 			return errors.Join(n.Up("lo"), n.LinkSetMTU(l, mtu))
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 	}
 	set(mtu)
 	before := was
@@ -98,9 +93,7 @@ func TestReachOfWhoDoesNotAnswer(t *testing.T) {
 
 func TestEchoOnAPortInUse(t *testing.T) {
 	c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer c.Close()
 	if err := (sampler.Echo{At: c.LocalAddr().(*net.UDPAddr).AddrPort(), Cookie: cookie}).Run(t.Context()); err == nil {
 		t.Error("no error")

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/prometheus/procfs"
+
+	"nettoll/internal/testutil/iferr"
 )
 
 // sleeper is a CPU that sleeps and wakes by itself, and is kept awake by traffic.
@@ -99,13 +101,9 @@ func TestCostOfManyCPUs(t *testing.T) {
 			pass(0.05, false)
 			for clock := range a {
 				var idle Baseline
-				if err := idle.Watch(a[clock], b[clock]); err != nil {
-					t.Fatal(err)
-				}
+				iferr.Fatal(t, idle.Watch(a[clock], b[clock]))
 				use, err := Use(c[clock], d[clock], window)
-				if err != nil {
-					t.Fatal(err)
-				}
+				iferr.Fatal(t, err)
 				if use.Clock != clock {
 					t.Fatalf("clock %q, want %q", use.Clock, clock)
 				}

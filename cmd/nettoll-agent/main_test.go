@@ -14,6 +14,7 @@ import (
 
 	"nettoll/agent"
 	"nettoll/docker/rootfs"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/scratch"
 	"nettoll/platform"
 )
@@ -70,9 +71,7 @@ func start(t *testing.T, program string, args ...string) (*agent.Client, *proces
 	if err == nil {
 		err = p.cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return agent.Dial(p), p
 }
 
@@ -89,9 +88,7 @@ func TestServes(t *testing.T) {
 		c, p := start(t, built, args...)
 		answers(t, c)
 		for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-			if err := p.cmd.Process.Signal(s); err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, p.cmd.Process.Signal(s))
 		}
 		answers(t, c)
 		if err := c.Close(); err != nil {
@@ -138,9 +135,7 @@ func TestImage(t *testing.T) {
 		plain: 20 << 20,
 	} {
 		m, err := rootfs.New(rootfs.Program{File: file, Path: rootfs.AgentPath})
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		var image bytes.Buffer
 		if err := m.Stream(&image); err != nil || image.Len() > most {
 			t.Errorf("the image of %s has %d bytes: %v", filepath.Base(file), image.Len(), err)

@@ -12,6 +12,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"nettoll/docker/engine"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
@@ -169,9 +170,7 @@ func (e *theirEngine) killOne(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	c := e.client(t)
 	all, err := c.ContainerList(t.Context(), client.ContainerListOptions{Filters: make(client.Filters).Add("label", engine.Label)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if len(all.Items) > 0 {
 		_, _ = c.ContainerKill(t.Context(), all.Items[r.IntN(len(all.Items))].ID, client.ContainerKillOptions{Signal: "KILL"}) // it may be being removed
 	}

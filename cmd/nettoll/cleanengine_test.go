@@ -22,6 +22,7 @@ import (
 
 	"nettoll/docker/engine"
 	"nettoll/docker/rootfs"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform/platformtest"
 )
 
@@ -86,9 +87,7 @@ func (e *theirEngine) inside(t *testing.T, dir string, args ...string) *started 
 // start starts dockerd, and waits for its answer.
 func (e *theirEngine) start(t *testing.T) {
 	t.Helper()
-	if err := e.launch(t); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, e.launch(t))
 }
 
 // launch starts dockerd, for the first time or again. The error says that it has ended, with its output.
@@ -120,9 +119,7 @@ func (e *theirEngine) path(name string) string {
 func (e *theirEngine) kill(t *testing.T) {
 	t.Helper()
 	containerd := content(t, e.path("exec/containerd/containerd.pid"))
-	if err := syscall.Kill(e.pid(t), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, syscall.Kill(e.pid(t), syscall.SIGKILL))
 	<-e.daemon.done
 	until(t, "containerd has ended", func() bool {
 		_, err := os.Stat(fmt.Sprintf("/proc/%d/root/proc/%s", e.init, containerd))
@@ -147,9 +144,7 @@ func (e *theirEngine) stop(t *testing.T) {
 	}
 	c, ctx := e.client(t), context.Background()
 	all, err := c.ContainerList(ctx, client.ContainerListOptions{All: true})
-	if err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, err)
 	for _, one := range all.Items {
 		// A container whose agent has just ended is being removed.
 		_, err := c.ContainerRemove(ctx, one.ID, client.ContainerRemoveOptions{Force: true})
@@ -167,14 +162,10 @@ func (e *theirEngine) removeGroups(t *testing.T) {
 	for _, pattern := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/*/"} {
 		pattern += cmp.Or(e.group, "none")
 		groups, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		for _, g := range groups {
 			within, err := os.ReadDir(g)
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			for _, sub := range within {
 				until(t, sub.Name()+" can be removed", func() bool {
 					return !sub.IsDir() || syscall.Rmdir(filepath.Join(g, sub.Name())) == nil
@@ -188,9 +179,7 @@ func (e *theirEngine) removeGroups(t *testing.T) {
 func (e *theirEngine) client(t *testing.T) *client.Client {
 	t.Helper()
 	c, err := client.New(client.WithHost("unix://" + e.path("s")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -200,17 +189,13 @@ func (e *theirEngine) furnish(t *testing.T) {
 	t.Helper()
 	c, ctx := e.client(t), t.Context()
 	root, err := rootfs.New(rootfs.Tool("sleep", "/bin/sleep"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	r, w := io.Pipe()
 	go func() {
 		w.CloseWithError(root.Stream(w))
 	}()
 	res, err := c.ImageImport(ctx, client.ImageImportSource{Source: r, SourceName: "-"}, "theirs", client.ImageImportOptions{Tag: "1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	_, _ = io.Copy(io.Discard, res)
 	res.Close()
 	if _, err := c.VolumeCreate(ctx, client.VolumeCreateOptions{Name: "theirs"}); err != nil {
@@ -228,9 +213,7 @@ func (e *theirEngine) furnish(t *testing.T) {
 	if err == nil {
 		_, err = c.ContainerStart(ctx, "theirs", client.ContainerStartOptions{})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 }
 
 // untouched checks that the objects of furnish still exist, and that the container runs.
@@ -256,9 +239,7 @@ func (e *theirEngine) untouched(t *testing.T) {
 func (e *theirEngine) labelled(t *testing.T) (names []string) {
 	t.Helper()
 	all, err := engine.Clean(t.Context(), e.client(t), true, func(engine.Trace) bool { return false })
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, o := range all.Removed {
 		names = append(names, o.String())
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/procfs"
 
 	"nettoll/internal/oneline"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
@@ -35,9 +36,7 @@ func faulty(rounds int, networks ...string) []string {
 func commands(t *testing.T, program string, words ...string) map[int][]string {
 	t.Helper()
 	processes, err := procfs.AllProcs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	all := map[int][]string{}
 	for _, p := range processes {
 		args, _ := p.CmdLine() // it may have ended
@@ -166,9 +165,7 @@ func TestBesideFaultyCluster(t *testing.T) {
 		proxy := relayTo(t, "192.168.77.1:6443")
 		through := strings.Replace(content(t, config), `"https://192.168.77.1:6443"`, fmt.Sprintf(`"https://%s", tls-server-name: 192.168.77.1`, proxy.Addr()), 1)
 		own := filepath.Join(dir, "config")
-		if err := os.WriteFile(own, []byte(through), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, os.WriteFile(own, []byte(through), 0o600))
 		p := start(t, dir, foreignRun(own, "open", faulty(4, networks...)...)...)
 		inMidTrial(t, p, path, 3, kubelet, tunnel)
 		proxy.cutLast() // which is that of a pod
@@ -218,13 +215,9 @@ func restart(t *testing.T, program string) {
 	t.Helper()
 	pid, args := only(t, commands(t, program))
 	dir, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	log, err := os.Create(filepath.Join(os.Getenv(besideCluster), "log", program+"-again"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer log.Close()
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -232,9 +225,7 @@ func restart(t *testing.T, program string) {
 			t.Logf("%s logs: %s", program, oneline.Last(string(said), 10))
 		}
 	})
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, syscall.Kill(pid, syscall.SIGKILL))
 	// Once the shell that started it has waited for it: a process has no command line any more while it still holds its port.
 	until(t, program+" has ended", func() bool {
 		_, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
@@ -242,9 +233,7 @@ func restart(t *testing.T, program string) {
 	})
 	again := exec.Command(args[0], args[1:]...)
 	again.Dir, again.Stdout, again.Stderr = dir, log, log
-	if err := again.Start(); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, again.Start())
 	go func() { _ = again.Wait() }()
 }
 
@@ -258,9 +247,7 @@ type relay struct {
 func relayTo(t *testing.T, address string) *relay {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	r := &relay{Listener: l}
 	t.Cleanup(func() { l.Close(); r.cutAll() })
 	go func() {
@@ -329,9 +316,7 @@ func TestKubernetesFault(t *testing.T) {
 		}
 	}
 	server, _ := only(t, servers)
-	if err := syscall.Kill(server, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, syscall.Kill(server, syscall.SIGKILL))
 	outlived(t, p, path, 6, map[int]string{2: "kube-apiserver on h1 ended (signal: killed)"})
 	was.check(t, made)
 	groupsGone(t, held)

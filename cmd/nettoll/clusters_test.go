@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/turn"
 	"nettoll/kube"
 	"nettoll/record"
@@ -32,18 +33,14 @@ func TestOwnCluster(t *testing.T) {
 	turn.Alternate(t, 0, "kube", "network/kubernetes", "platform/kubernetes")
 	requireCluster(t)
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	cni := record.CNIBridge
 	if enforces() {
 		cni = record.CNICalico
 	}
 	cmd := exec.Command("nettoll", "lab", "kubernetes", "--nodes", "2", "--cni", cni, "--", self, "-test.run=^TestInCluster$", "-test.v")
 	docs, err := filepath.Abs("../../docs")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	cmd.Env = append(os.Environ(), inCluster+"=1", docsEnv+"="+docs)
 	out, err := cmd.CombinedOutput()
 	if t.Logf("%s", out); err != nil || !bytes.Contains(out, []byte("--- PASS: TestInCluster ")) {
@@ -75,9 +72,7 @@ func administrator(t *testing.T) admin {
 		Users []struct{ User struct{ Token string } }
 	}
 	text := content(t, os.Getenv("KUBECONFIG")) // of the lab, in JSON
-	if err := json.Unmarshal([]byte(text), &config); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, json.Unmarshal([]byte(text), &config))
 	at := config.Clusters[0].Cluster
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM([]byte(content(t, at.Authority)))
@@ -90,9 +85,7 @@ type object = map[string]any
 // ask sends a request, and reads the answer into out, unless that is nil.
 func (a admin) ask(t *testing.T, method, path string, in, out any) {
 	t.Helper()
-	if err := a.request(method, path, in, out); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, a.request(method, path, in, out))
 }
 
 func (a admin) request(method, path string, in, out any) error {
@@ -143,9 +136,7 @@ func (a admin) balance(t *testing.T, namespace string) {
 					}
 				}
 			}
-			if err := a.request(http.MethodGet, services, nil, &all); err != nil {
-				t.Error(err)
-			}
+			iferr.Error(t, a.request(http.MethodGet, services, nil, &all))
 			for _, s := range all.Items {
 				if s.Spec.Type != "LoadBalancer" || len(s.Status.LoadBalancer.Ingress) > 0 {
 					continue
@@ -156,9 +147,7 @@ func (a admin) balance(t *testing.T, namespace string) {
 				given++
 				ingress := []object{{"ip": fmt.Sprintf("198.18.128.%d", given)}, {"ip": fmt.Sprintf("2001:2:0:ffff::1:%d", given)}}
 				status := object{"status": object{"loadBalancer": object{"ingress": ingress}}}
-				if err := a.request(http.MethodPatch, services+"/"+s.Metadata.Name+"/status", status, nil); err != nil {
-					t.Error(err)
-				}
+				iferr.Error(t, a.request(http.MethodPatch, services+"/"+s.Metadata.Name+"/status", status, nil))
 			}
 			select {
 			case <-stop:
@@ -196,13 +185,9 @@ func (a admin) user(t *testing.T, namespace, level string) string {
 		"users":    []object{{"name": "me", "user": object{"token": made.Status.Token}}},
 		"contexts": []object{{"name": namespace, "context": object{"cluster": "c", "user": "me", "namespace": namespace}}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	path := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.WriteFile(path, text, 0o600))
 	return path
 }
 

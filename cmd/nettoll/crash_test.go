@@ -14,6 +14,7 @@ import (
 
 	"nettoll/docker/engine"
 	"nettoll/internal/cgroup"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform/platformtest"
 	"nettoll/record"
 )
@@ -71,9 +72,7 @@ func crash(t *testing.T, after time.Duration, within bool) {
 	time.Sleep(after)
 	made := namespacesOf(t)
 	if pid := inside(t, p); within && pid != 0 {
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, syscall.Kill(pid, syscall.SIGKILL))
 		p.ends(t, exitFailure)
 	} else {
 		p.signal(t, syscall.SIGKILL)
@@ -142,9 +141,7 @@ func complete(t *testing.T, path string) {
 func names(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return record.Each(entries, os.DirEntry.Name)
 }
 
@@ -153,9 +150,7 @@ func engineGroups(t *testing.T, older ...string) (names []string) {
 	t.Helper()
 	for _, pattern := range []string{"/sys/fs/cgroup/nettoll-*", "/sys/fs/cgroup/*/nettoll-*"} {
 		paths, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		for _, path := range paths {
 			if name := filepath.Base(path); !slices.Contains(older, name) {
 				names = record.AddNew(names, name)
@@ -197,9 +192,7 @@ func TestPrivateEngineCrash(t *testing.T) {
 					}
 				}
 			}
-			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, syscall.Kill(pid, syscall.SIGKILL))
 			status := p.status(t)
 			if which != "the outer process" && (status != exitFailure || !strings.Contains(p.err.String(), "did not end by itself: signal: killed")) {
 				t.Errorf("exit status %d; it said:\n%s", status, p.said())

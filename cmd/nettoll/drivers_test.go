@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/network/kernel"
 	"nettoll/network/wireguard"
@@ -47,9 +48,7 @@ func TestEveryPlannedNetworkCanBeBuilt(t *testing.T) {
 		s := plan.Default()
 		s.Networks = []string{v.prefix + "all"}
 		cells, err := plan.Expand(s, k)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		for _, c := range cells {
 			r, ok := all[c.Network]
 			if !ok {
@@ -121,9 +120,7 @@ func TestDocsHaveEveryTool(t *testing.T) {
 func content(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return string(text)
 }
 
@@ -155,9 +152,7 @@ func TestEverySuiteCanGoOn(t *testing.T) {
 	for _, name := range plan.Names() {
 		for _, platform := range append([]string{""}, platformNames()...) {
 			s, err := plan.Embedded(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			if s.TimeBudget = 0; platform != "" {
 				s.SetPlatform(platform)
 			}
@@ -177,9 +172,7 @@ func TestEverySuiteCanGoOn(t *testing.T) {
 func TestEmbeddedSuites(t *testing.T) {
 	for _, name := range plan.Names() {
 		s, err := plan.Embedded(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		cells, err := plan.Expand(s, known(nil, cniFlags{}, false, false))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nettoll/docker/engine"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform/platformtest"
 	"nettoll/record"
 )
@@ -27,18 +28,12 @@ func TestPrivateEngineLeavesMachineConfig(t *testing.T) {
 		"none": func(*testing.T, string) {},
 		"hostile": func(t *testing.T, dir string) {
 			for _, d := range []string{dir, filepath.Join(dir, "plugins"), filepath.Join(dir, "certs.d")} {
-				if err := os.Mkdir(d, 0o755); err != nil {
-					t.Fatal(err)
-				}
+				iferr.Fatal(t, os.Mkdir(d, 0o755))
 			}
 			const settings = `{"storage-driver": "overlay2", "data-root": "/nowhere", "icc": false, "mtu": 600}`
-			if err := os.WriteFile(filepath.Join(dir, "daemon.json"), []byte(settings), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, os.WriteFile(filepath.Join(dir, "daemon.json"), []byte(settings), 0o644))
 			for _, pipe := range []string{"key.json", "plugins/hostile.spec", "plugins/hostile.json"} {
-				if err := syscall.Mkfifo(filepath.Join(dir, pipe), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				iferr.Fatal(t, syscall.Mkfifo(filepath.Join(dir, pipe), 0o600))
 			}
 		},
 	} {
@@ -48,9 +43,7 @@ func TestPrivateEngineLeavesMachineConfig(t *testing.T) {
 			if out, err := exec.Command("cp", "-a", "/etc", etc).CombinedOutput(); err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
-			if err := os.RemoveAll(filepath.Join(etc, "docker")); err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, os.RemoveAll(filepath.Join(etc, "docker")))
 			furnish(t, filepath.Join(etc, "docker"))
 			was := tree(t, etc)
 			p := startProgram(t, dir, "unshare", "--mount", "--propagation", "private", "sh", "-c", `mount --bind etc /etc && exec "$@"`, "sh",
@@ -72,9 +65,7 @@ func TestPrivateEngineLeavesMachineConfig(t *testing.T) {
 func tree(t *testing.T, dir string) []string {
 	t.Helper()
 	out, err := exec.Command("find", dir, "-printf", "%M %l %p\n", "-type", "f", "-exec", "sha256sum", "{}", ";").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return strings.Split(string(out), "\n")
 }
 

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/turn"
 	"nettoll/platform/platformtest"
 	"nettoll/record"
@@ -41,15 +42,11 @@ func besideForeignCluster(t *testing.T, test string) {
 	docs, err2 := filepath.Abs("../../docs")
 	plugins, err3 := filepath.Abs("../../bin/cni")
 	self, err4 := os.Executable()
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, errors.Join(err1, err2, err3, err4))
 	cmd := exec.Command("bash", script, self, "-test.run=^"+test+"$", "-test.v")
 	cmd.Env = append(os.Environ(), docsEnv+"="+docs, "CNI_BIN="+plugins)
 	stays, err := cmd.StdinPipe() // the cluster ends with this process
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer stays.Close()
 	out, err := cmd.CombinedOutput()
 	if t.Logf("%s", out); err != nil || !bytes.Contains(out, []byte("--- PASS: "+test+" ")) {
@@ -67,9 +64,7 @@ func foreignAdmin(t *testing.T) admin {
 	file := func(name string) string { return filepath.Join(os.Getenv(besideCluster), name) }
 	authority, err1 := os.ReadFile(file("ca.crt"))
 	own, err2 := tls.LoadX509KeyPair(file("admin.crt"), file("admin.key"))
-	if err := errors.Join(err1, err2); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, errors.Join(err1, err2))
 	trusted := x509.NewCertPool()
 	trusted.AppendCertsFromPEM(authority)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, Certificates: []tls.Certificate{own}}}}
@@ -201,9 +196,7 @@ func TestBesideForeignCluster(t *testing.T) {
 		out := &bytes.Buffer{}
 		report := exec.Command("nettoll", "report", filepath.Join(dir, "x.ndjson"))
 		report.Stdout = out
-		if err := report.Run(); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, report.Run())
 		for _, want := range []string{"kubernetes:pod", "kubernetes:service", "h1 is the node alpha, h2 is the node beta", "flannel.1 (vxlan)", "What the daemons of the nodes use", "kube-proxy, % of a CPU"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("the report does not say %q", want)

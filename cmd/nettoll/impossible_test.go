@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"nettoll/internal/program"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/workload/iperf3"
@@ -67,9 +68,7 @@ func TestSafeOnAMachineOfTheUsers(t *testing.T) {
 // container.
 func TestProgramThatFitsNoImage(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "iperf3")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\nexec iperf3 \"$@\"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.WriteFile(script, []byte("#!/bin/sh\nexec iperf3 \"$@\"\n"), 0o755))
 	cells := []record.Cell{{Network: "docker:bridge", Tool: "iperf3"}, {Network: "bridge", Tool: "wrk"}}
 	var f engineFlags
 	_, err := f.root(ofEngines(cells), program.Paths{"iperf3": script, "wrk": script})

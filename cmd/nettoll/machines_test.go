@@ -15,6 +15,7 @@ import (
 
 	"nettoll/analysis"
 	"nettoll/docker/rootfs"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 	"nettoll/platform/platformtest"
 	"nettoll/platform/ssh/sshtest"
@@ -125,9 +126,7 @@ func TestMachinesAfterKill(t *testing.T) {
 	for i := range lan.Hosts {
 		lan.Busy(t, i, "/proc/self/exe agent")
 	}
-	if err := p.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, p.Process.Kill())
 	for i := range lan.Hosts {
 		lan.Empty(t, i)
 	}

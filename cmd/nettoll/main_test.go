@@ -14,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/scratch"
 	"nettoll/platform/platformtest"
 )
@@ -62,9 +63,7 @@ func TestScript(t *testing.T) {
 	if err == nil {
 		err = os.Chmod(root, 0o755)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	testscript.Run(t, testscript.Params{
 		Dir:         "testdata/script",
 		WorkdirRoot: root,

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/netns"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
@@ -56,9 +57,7 @@ func startProgram(t *testing.T, dir, program string, args ...string) *started {
 // begin starts the program, and notes its end.
 func (p *started) begin(t *testing.T) {
 	t.Helper()
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, p.Start())
 	p.done = make(chan struct{})
 	go func() { _ = p.Wait(); close(p.done) }()
 }
@@ -180,9 +179,7 @@ func ours(t *testing.T) map[int]string {
 	t.Helper()
 	all := map[int]string{}
 	processes, err := procfs.AllProcs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, p := range processes {
 		if exe, err := p.Executable(); err == nil && strings.HasPrefix(exe, filepath.Join(work, "bin")) {
 			args, _ := p.CmdLine() // it may have ended
@@ -253,9 +250,7 @@ func allNamespaces() map[string]string {
 func devices(t *testing.T) []string {
 	t.Helper()
 	all, err := net.Interfaces()
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	names := record.Each(all, func(d net.Interface) string { return d.Name })
 	slices.Sort(names)
 	return names

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/plan"
 	"nettoll/record"
 )
@@ -27,15 +28,11 @@ func TestPlatformFlag(t *testing.T) {
 	suite := func(named bool) plan.Suite {
 		s := plan.Default()
 		s.Networks = []string{"bridge", "vxlan"}
-		if err := f.override(&s, named); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, f.override(&s, named))
 		return s
 	}
 	cells, err := plan.Expand(suite(false), twoPlatforms())
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, c := range cells {
 		if c.Network != "docker:native" && c.Network != "docker:bridge" || c.Baseline != "docker:native" {
 			t.Errorf("%s is a cell of it", c.Key())

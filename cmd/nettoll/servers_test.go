@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/procfs"
 
 	"nettoll/internal/netns"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/turn"
 	"nettoll/record"
 )
@@ -136,13 +137,9 @@ func (l *lan) run(t *testing.T, network, baseline, family, workload string) {
 		workload = strings.ReplaceAll(workload, ", sockperf]", "]") // sockperf supports IPv4 only
 	}
 	suite := fmt.Sprintf(lanSuite, network, baseline, family, workload)
-	if err := os.WriteFile(filepath.Join(dir, "lan.yaml"), []byte(suite), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.WriteFile(filepath.Join(dir, "lan.yaml"), []byte(suite), 0o644))
 	done, seen := make(chan struct{}), &sightings{}
-	if err := netns.Do(l.here, func() (err error) { seen.before, err = waitingSockets(); return err }); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, netns.Do(l.here, func() (err error) { seen.before, err = waitingSockets(); return err }))
 	var watching sync.WaitGroup
 	watching.Go(func() { seen.watch(t, l.here, done) })
 	first := engineBridge.Next() // the first container
@@ -285,9 +282,7 @@ func keepOn(t *testing.T, ns string, pause time.Duration, done <-chan struct{}, 
 			}
 		}
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, err)
 }
 
 // try repeatedly opens a connection and sends a datagram from the peer.

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
@@ -62,9 +63,7 @@ func TestSecondSignal(t *testing.T) {
 			was := before(t)
 			p := start(t, t.TempDir(), "lab", "bridge", "--", "sleep", "1000")
 			until(t, "the lab is there", func() bool { pid := within(t, p); return pid != 0 && len(childrenOf(pid)) > 0 })
-			if err := syscall.Kill(deaf(t, p), syscall.SIGSTOP); err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, syscall.Kill(deaf(t, p), syscall.SIGSTOP))
 			made := namespacesOf(t)
 			p.signal(t, s[0])
 			until(t, "it has ended", func() bool {
@@ -84,9 +83,7 @@ func TestSecondSignal(t *testing.T) {
 func TestSecondSignalOutside(t *testing.T) {
 	dir := t.TempDir()
 	slow, asked := filepath.Join(dir, "slow"), filepath.Join(dir, "asked")
-	if err := os.WriteFile(slow, []byte("#!/bin/sh\necho $$ >"+asked+"\nexec sleep 1000\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.WriteFile(slow, []byte("#!/bin/sh\necho $$ >"+asked+"\nexec sleep 1000\n"), 0o755))
 	t.Cleanup(func() { // it outlives the command that started it, which was killed
 		text, err := os.ReadFile(asked)
 		if err != nil {
@@ -113,13 +110,9 @@ func TestSecondSignalOutside(t *testing.T) {
 func TestReportEnds(t *testing.T) {
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, syscall.Mkfifo(pipe, 0o600))
 	file, err := filepath.Abs("../../report/testdata/specimen.ndjson")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	ends := func(p *started, s syscall.Signal) {
 		t.Helper()
 		p.signal(t, s)
@@ -139,9 +132,7 @@ func TestReportEnds(t *testing.T) {
 		_ = syscall.Close(w)
 
 		r, err := syscall.Open(pipe, syscall.O_RDONLY|syscall.O_NONBLOCK, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		if _, err := unix.FcntlInt(uintptr(r), unix.F_SETPIPE_SZ, 4096); err != nil {
 			t.Fatal(err)
 		}

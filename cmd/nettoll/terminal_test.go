@@ -15,6 +15,8 @@ import (
 
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
+
+	"nettoll/internal/testutil/iferr"
 )
 
 // console is a pseudo-terminal with a program that leads its session.
@@ -39,13 +41,9 @@ func openConsole(t *testing.T, dir string, env []string, program string, args ..
 	if err == nil {
 		err = unix.IoctlSetWinsize(int(master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: 100})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer slave.Close()
 	c := &console{started: &started{Cmd: exec.Command(program, args...)}, master: master}
 	c.Dir, c.Stdin, c.Stdout, c.Stderr = dir, slave, slave, slave

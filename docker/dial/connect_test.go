@@ -10,6 +10,7 @@ import (
 
 	"github.com/moby/moby/client"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 )
 
@@ -74,9 +75,7 @@ func TestNoHTTP(t *testing.T) {
 		{"", "it ends the connection without an answer", "log"},
 	} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		defer l.Close()
 		go func() {
 			for {
@@ -134,13 +133,9 @@ func TestHeaders(t *testing.T) {
 	for env, want := range map[string]string{"": "configured", `x-way=from env,"X-Other=a,b"`: "from env"} {
 		t.Setenv("DOCKER_CUSTOM_HEADERS", env)
 		found, err := Resolve(target.Host)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		c, err := Connect(t.Context(), found)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		c.Close()
 		if got := (<-seen).Get("X-Way"); got != want {
 			t.Errorf("DOCKER_CUSTOM_HEADERS=%s: the engine saw %q, want %q", env, got, want)

@@ -14,6 +14,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"nettoll/docker/dockertest"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 	"nettoll/platform/platformtest"
 )
@@ -46,9 +47,7 @@ func startEngine(t *testing.T) *realEngine {
 func use(t *testing.T, target Target) {
 	t.Helper()
 	c, err := Connect(t.Context(), target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer c.Close()
 	info, err := c.Info(t.Context(), client.InfoOptions{})
 	if err != nil || info.Info.ServerVersion == "" {
@@ -62,16 +61,12 @@ func use(t *testing.T, target Target) {
 		t.Fatalf("%s: %v", target, err)
 	}
 	defer stream.Close()
-	if err := stream.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, stream.SetDeadline(time.Now().Add(30*time.Second)))
 	closer, ok := stream.(client.CloseWriter)
 	if !ok {
 		t.Fatalf("%s: a stream (%T) whose one half cannot be closed", target, stream)
 	}
-	if err := closer.CloseWrite(); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, closer.CloseWrite())
 	if _, err := io.Copy(io.Discard, stream); err != nil && !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("%s: the engine does not see the end of a stream: %v", target, err)
 	}
@@ -84,9 +79,7 @@ func TestEngine(t *testing.T) {
 		clean(t)
 		t.Setenv("DOCKER_HOST", socket)
 		target, err := Resolve("")
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		use(t, target)
 	})
 	t.Run("TLS", func(t *testing.T) { e.overTLS(t) })
@@ -109,23 +102,17 @@ func (e *realEngine) overTLS(t *testing.T) {
 		"ca.pem": []byte(e.authority.pem), "cert.pem": []byte(mine.cert), "key.pem": []byte(mine.key),
 	})
 	byContext, err := Resolve("prod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	use(t, byContext)
 	t.Setenv("DOCKER_TLS_VERIFY", "1")
 	t.Setenv("DOCKER_CERT_PATH", mine.store(t, e.authority.pem))
 	byEnv, err := Resolve("tcp://" + e.tcp)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	use(t, byEnv)
 
 	t.Setenv("DOCKER_CERT_PATH", pair{}.store(t, e.authority.pem))
 	bare, err := Resolve("tcp://" + e.tcp)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	_, err = Connect(t.Context(), bare)
 	unreachable(t, err, "TLS", "DOCKER_CERT_PATH")
 	_, err = Connect(t.Context(), Target{Host: "tcp://" + e.tcp})
@@ -140,9 +127,7 @@ func (e *realEngine) overSSH(t *testing.T) {
 	write(t, dir, "ssh", "#!/bin/sh\necho $$ $* >>"+dir+"/calls\nexec docker -H unix://"+e.Socket()+" system dial-stdio\n", 0o700)
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	target, err := Resolve("ssh://me@lab.example")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	use(t, target)
 	calls, err := os.ReadFile(dir + "/calls")
 	if err != nil || !strings.Contains(string(calls), "-l me -o ConnectTimeout=8 -T -- lab.example docker system dial-stdio\n") {
@@ -161,18 +146,14 @@ func (e *realEngine) overSSH(t *testing.T) {
 	// A connection that breaks later reports why.
 	write(t, dir, "ssh", "#!/bin/sh\ntest -e "+dir+"/broken && { echo the line is dead >&2; exit 255; }\nexec docker -H unix://"+e.Socket()+" system dial-stdio\n", 0o700)
 	c, err := Connect(t.Context(), target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer c.Close()
 	write(t, dir, "broken", "", 0o600)
 	c.Close() // closes idle connections
 	if _, err := c.Info(t.Context(), client.InfoOptions{}); err == nil || !strings.Contains(err.Error(), "ssh says: the line is dead") {
 		t.Errorf("a broken line: %v", err)
 	}
-	if err := os.Remove(dir + "/broken"); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.Remove(dir+"/broken"))
 	if _, err := c.Info(t.Context(), client.InfoOptions{}); err != nil {
 		t.Errorf("a line that works again: %v", err)
 	}
@@ -184,9 +165,7 @@ func TestDeadlines(t *testing.T) {
 	write(t, dir, "ssh", "#!/bin/sh\nexec cat\n", 0o700)
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	conn, err := dialSSH(nil, func(error) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if _, err := conn.Write([]byte("echo")); err != nil {
 		t.Fatal(err)
 	}
@@ -194,16 +173,12 @@ func TestDeadlines(t *testing.T) {
 	if _, err := io.ReadFull(conn, b); err != nil || string(b) != "echo" {
 		t.Errorf("%q, %v", b, err)
 	}
-	if err := conn.SetDeadline(time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, conn.SetDeadline(time.Now()))
 	var timeout net.Error
 	if _, err := conn.Read(b); !errors.As(err, &timeout) || !timeout.Timeout() {
 		t.Errorf("a read after the deadline: %v", err)
 	}
-	if err := errors.Join(conn.Close(), conn.Close()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, errors.Join(conn.Close(), conn.Close()))
 	if _, err := conn.Read(b); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("a read after the end: %v", err)
 	}

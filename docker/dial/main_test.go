@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"nettoll/internal/testutil"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 )
 
@@ -52,9 +53,7 @@ func freePort(t *testing.T) string {
 func write(t *testing.T, dir, name, text string, mode os.FileMode) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.WriteFile(path, []byte(text), mode))
 	return path
 }
 

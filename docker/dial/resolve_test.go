@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform/platformtest"
 
 	"github.com/docker/cli/cli/context/docker"
@@ -20,13 +21,9 @@ func addContext(t *testing.T, f folder, name, host string, files map[string][]by
 	t.Helper()
 	s := f.contexts()
 	meta := store.Metadata{Name: name, Endpoints: map[string]any{docker.DockerEndpoint: docker.EndpointMeta{Host: host}}}
-	if err := s.CreateOrUpdate(meta); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, s.CreateOrUpdate(meta))
 	tls := &store.EndpointTLSData{Files: files}
-	if err := s.ResetEndpointTLSMaterial(name, docker.DockerEndpoint, tls); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, s.ResetEndpointTLSMaterial(name, docker.DockerEndpoint, tls))
 }
 
 // precedence lists settings and the engine that they select. args are the arguments with the same meaning
@@ -162,9 +159,7 @@ func TestHomeConfiguration(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", "")
 	home := t.TempDir()
 	t.Setenv("HOME", home)
-	if err := os.Rename(string(f), home+"/.docker"); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.Rename(string(f), home+"/.docker"))
 	f = folder(home + "/.docker")
 	addContext(t, f, "prod", "tcp://192.0.2.1:2376", nil)
 	write(t, string(f), "config.json", `{"currentContext": "prod"}`, 0o600)
@@ -209,15 +204,11 @@ func TestBrokenContext(t *testing.T) {
 		`{"Endpoints": {"docker": "x"}}`: "meta.json",
 		`{"Endpoints": {"docker": {"Host": "npipe:////./pipe/x"}}}`: `cannot use "npipe" addresses`,
 	} {
-		if err := os.WriteFile(files[0], []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, os.WriteFile(files[0], []byte(text), 0o600))
 		_, err := Resolve("prod")
 		unreachable(t, err, reason, "")
 	}
-	if err := os.WriteFile(files[0], []byte(`{"Endpoints": {"docker": {}}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.WriteFile(files[0], []byte(`{"Endpoints": {"docker": {}}}`), 0o600))
 	if got, err := Resolve("prod"); err != nil || got.Host != "unix:///var/run/docker.sock" {
 		t.Errorf("a context without an address is %v, %v", got, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 	"nettoll/platform/platformtest"
 )
@@ -26,9 +27,7 @@ func sshProgram(t *testing.T) {
 func running(t *testing.T, name string) (pids []string) {
 	t.Helper()
 	names, err := filepath.Glob("/proc/[0-9]*/comm")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, n := range names {
 		if b, err := os.ReadFile(n); err == nil && strings.TrimSpace(string(b)) == name {
 			pids = append(pids, n)
@@ -54,13 +53,9 @@ func TestSSHRefused(t *testing.T) {
 	clean(t)
 	machine.Loopback(t)
 	host, port, err := net.SplitHostPort(freePort(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	target, err := Resolve("ssh://me@" + host + ":" + port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	_, err = Connect(t.Context(), target)
 	unreachable(t, err, "ssh says: ssh: connect to host 127.0.0.1 port "+port+": Connection refused",
 		"try: ssh -l me -p "+port+" -- 127.0.0.1 docker version")
@@ -73,9 +68,7 @@ func TestSSHSilent(t *testing.T) {
 	clean(t)
 	machine.Loopback(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer l.Close()
 	waiting := make(chan struct{}, 2)
 	go func() {

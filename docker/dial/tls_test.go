@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 )
 
@@ -64,17 +65,13 @@ func TestTLS(t *testing.T) {
 			t.Setenv("DOCKER_TLS_VERIFY", "1")
 			t.Setenv("DOCKER_CERT_PATH", c.mine.store(t, c.ca))
 			target, err := Resolve(serveTLS(t, c.engine))
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			e, err := Connect(t.Context(), target)
 			if c.remedy != "" {
 				unreachable(t, err, c.reason, c.remedy)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			e.Close()
 		})
 	}
@@ -88,13 +85,9 @@ func TestUncheckedTLS(t *testing.T) {
 	t.Setenv("DOCKER_TLS", "1")
 	t.Setenv("DOCKER_CERT_PATH", pair{}.store(t, other.pem))
 	target, err := Resolve(serveTLS(t, &tls.Config{Certificates: []tls.Certificate{p.load(t)}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	e, err := Connect(t.Context(), target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	e.Close()
 }
 
@@ -107,9 +100,7 @@ func TestTLSOnOneSide(t *testing.T) {
 	unreachable(t, err, "do not agree on TLS", "DOCKER_TLS_VERIFY=1")
 	addContext(t, f, "prod", encrypted, nil)
 	target, err := Resolve("prod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	_, err = Connect(t.Context(), target)
 	unreachable(t, err, "do not agree on TLS", "docker context update prod --docker host="+encrypted+",ca=FILE")
 
@@ -117,9 +108,7 @@ func TestTLSOnOneSide(t *testing.T) {
 	t.Setenv("DOCKER_CERT_PATH", pair{}.store(t, a.pem))
 	plain := serve(t, engineOf("1.41"))
 	target, err = Resolve(plain.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	_, err = Connect(t.Context(), target)
 	unreachable(t, err, "do not agree on TLS", "check certificates, clock and port")
 }
@@ -137,9 +126,7 @@ func TestBrokenCertificates(t *testing.T) {
 	} {
 		t.Setenv("DOCKER_CERT_PATH", c.p.store(t, c.ca))
 		target, err := Resolve("tcp://127.0.0.1:2376")
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		_, err = Connect(t.Context(), target)
 		unreachable(t, err, c.reason, "DOCKER_CERT_PATH")
 	}
@@ -163,9 +150,7 @@ func newAuthority(t *testing.T, name string) *authority {
 	}
 	a := &authority{key: newKey(t)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &a.key.PublicKey, a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if a.certificate, err = x509.ParseCertificate(der); err != nil {
 		t.Fatal(err)
 	}
@@ -188,13 +173,9 @@ func (a *authority) issue(t *testing.T, name string, until time.Time) pair {
 	}
 	key := newKey(t)
 	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &key.PublicKey, a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	secret, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return pair{armor("CERTIFICATE", der), armor("EC PRIVATE KEY", secret)}
 }
 
@@ -207,9 +188,7 @@ func (a *authority) pool() *x509.CertPool {
 func (p pair) load(t *testing.T) tls.Certificate {
 	t.Helper()
 	c, err := tls.X509KeyPair([]byte(p.cert), []byte(p.key))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return c
 }
 
@@ -228,9 +207,7 @@ func (p pair) store(t *testing.T, ca string) string {
 func newKey(t *testing.T) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return key
 }
 

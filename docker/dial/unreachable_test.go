@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 	"nettoll/platform/lab"
 )
@@ -37,9 +38,7 @@ func TestSockets(t *testing.T) {
 	unreachable(t, err, "nobody listens there", "is dockerd running?")
 
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: dir + "/stale"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	l.SetUnlinkOnClose(false)
 	l.Close()
 	_, err = Connect(t.Context(), Target{Host: "unix://" + dir + "/stale"})
@@ -72,9 +71,7 @@ func foreignGroup(t *testing.T) (name string, gid uint32) {
 	for _, name := range []string{"docker", "daemon", "users"} {
 		if g, err := user.LookupGroup(name); err == nil {
 			n, err := strconv.ParseUint(g.Gid, 10, 32)
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			return name, uint32(n)
 		}
 	}
@@ -86,9 +83,7 @@ func foreignGroup(t *testing.T) (name string, gid uint32) {
 func openTo(t *testing.T, dir string) {
 	t.Helper()
 	for d := dir; strings.HasPrefix(d, os.TempDir()+"/"); d = filepath.Dir(d) {
-		if err := os.Chmod(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, os.Chmod(d, 0o755))
 	}
 }
 
@@ -100,14 +95,10 @@ func TestPermission(t *testing.T) {
 	dir := t.TempDir()
 	openTo(t, dir)
 	l, err := net.Listen("unix", dir+"/s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer l.Close()
 	for _, mode := range []os.FileMode{0o755, 0o700} { // first the socket is inaccessible, then the folder as well
-		if err := errors.Join(os.Chmod(dir+"/s", 0o660), os.Chmod(dir, mode)); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, errors.Join(os.Chmod(dir+"/s", 0o660), os.Chmod(dir, mode)))
 		const want = "permission denied; run as root, or join the group"
 		if got := connectAs(t, "unix://"+dir+"/s"); !strings.Contains(got, want) || strings.Contains(got, "\n") {
 			t.Errorf("folder %v: %s\nwant %s", mode, got, want)
@@ -139,9 +130,7 @@ func TestSilence(t *testing.T) {
 			address = "127.0.0.1:0"
 		}
 		l, err := net.Listen(scheme, address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		defer l.Close()
 		target := Target{Host: scheme + "://" + l.Addr().String()}
 		_, err = connect(t.Context(), target, 50*time.Millisecond)

@@ -21,6 +21,7 @@ import (
 
 	"nettoll/docker/engine"
 	"nettoll/internal/cgroup"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 	"nettoll/platform/lab"
 	"nettoll/platform/platformtest"
@@ -50,19 +51,13 @@ func Start(t *testing.T, size string, args ...string) *Engine {
 	}
 	machine.Loopback(t)
 	dir, err := os.MkdirTemp("/run", "engine-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=0711,size="+cmp.Or(size, "50%")); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
+	iferr.Fatal(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=0711,size="+cmp.Or(size, "50%")))
 	hold := cgroup.Hold(group) // otherwise nettoll clean would remove it
 	e := &Engine{Dir: dir, args: args}
 	t.Cleanup(func() {
 		e.stop(t)
-		if err := errors.Join(unix.Unmount(dir, unix.MNT_DETACH), os.Remove(dir)); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, errors.Join(unix.Unmount(dir, unix.MNT_DETACH), os.Remove(dir)))
 		hold.Close()
 		_, _ = cgroup.Sweep(group)
 	})
@@ -82,14 +77,10 @@ func (e *Engine) Start(t *testing.T) {
 		"--host", "unix://" + e.Socket(), "--cgroup-parent", "/nettoll-" + group,
 	}, e.args...)...)
 	log, err := os.OpenFile(e.Dir+"/log", os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600) // not a pipe: shims outlive dockerd
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer log.Close()
 	e.cmd.Stdout, e.cmd.Stderr = log, log
-	if err := e.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, e.cmd.Start())
 	go func() { _ = e.cmd.Wait(); close(e.done) }()
 	Until(t, "dockerd answers", func() bool {
 		c, err := e.Dial(context.Background()) // the test may be over
@@ -123,9 +114,7 @@ func (e *Engine) Dial(ctx context.Context) (*client.Client, error) {
 func (e *Engine) Client(t *testing.T) *client.Client {
 	t.Helper()
 	c, err := e.Dial(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -133,9 +122,7 @@ func (e *Engine) Client(t *testing.T) *client.Client {
 // Signal sends dockerd a signal.
 func (e *Engine) Signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
-	if err := e.cmd.Process.Signal(s); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, e.cmd.Process.Signal(s))
 	if s == syscall.SIGSTOP { // threads stop one after the other
 		Until(t, "all threads have stopped", func() bool {
 			files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", e.cmd.Process.Pid))
@@ -151,13 +138,9 @@ func (e *Engine) Signal(t *testing.T, s syscall.Signal) {
 func (e *Engine) Kill(t *testing.T) {
 	t.Helper()
 	b, err := os.ReadFile(e.Dir + "/exec/containerd/containerd.pid")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	containerd, err := strconv.Atoi(string(b))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	e.end(t)
 	// containerd dies with dockerd, and the lab reaps it.
 	Until(t, "containerd has gone", func() bool { return unix.Kill(containerd, 0) != nil })
@@ -175,9 +158,7 @@ func (e *Engine) stop(t *testing.T) {
 	defer cancel()
 	c := e.Client(t)
 	all, err := c.ContainerList(ctx, client.ContainerListOptions{All: true})
-	if err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, err)
 	for _, one := range all.Items {
 		_, _ = c.ContainerRemove(ctx, one.ID, client.ContainerRemoveOptions{Force: true}) // it may be ending already
 	}
@@ -206,9 +187,7 @@ func (e *Engine) hung(t *testing.T) {
 // end kills dockerd itself, and waits.
 func (e *Engine) end(t *testing.T) {
 	t.Helper()
-	if err := e.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, e.cmd.Process.Kill())
 	select {
 	case <-e.done:
 	case <-time.After(Patience):

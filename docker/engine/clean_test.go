@@ -12,6 +12,7 @@ import (
 
 	"nettoll/docker/dockertest"
 	"nettoll/docker/engine"
+	"nettoll/internal/testutil/iferr"
 )
 
 // remains are the objects that a run has left on an engine.
@@ -73,9 +74,7 @@ func (d *daemon) manage(t *testing.T) {
 	_, err := d.Client(t).SwarmInit(t.Context(), client.SwarmInitOptions{
 		ListenAddr: "127.0.0.1:2377", AdvertiseAddr: "127.0.0.1", DefaultAddrPool: []netip.Prefix{netip.MustParsePrefix("198.19.192.0/19")}, SubnetSize: 24,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 }
 
 // service makes a service on an overlay of the given name, which it makes as well.
@@ -130,9 +129,7 @@ func same(t *testing.T, what string, got []engine.Object, want ...string) {
 func (d *daemon) traces(t *testing.T) map[string]engine.Trace {
 	t.Helper()
 	all, err := engine.Clean(t.Context(), d.Client(t), true, func(engine.Trace) bool { return true })
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	by := map[string]engine.Trace{}
 	for _, trace := range all.Kept {
 		by[trace.Run] = trace
@@ -172,9 +169,7 @@ func TestClean(t *testing.T) {
 		}
 	}
 	done, err := engine.Clean(t.Context(), c, false, goesOn)
-	if err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, err)
 	same(t, "removed", done.Removed, ended.made...)
 	if len(done.Kept) != 3 {
 		t.Errorf("kept: %+v", done.Kept)
@@ -187,9 +182,7 @@ func TestClean(t *testing.T) {
 	theirs.check(t, c)
 
 	done, err = engine.Clean(t.Context(), c, false, func(engine.Trace) bool { return false })
-	if err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, err)
 	same(t, "removed at last", done.Removed, slices.Concat(going.made, elsewhere.made, resumed.made)...)
 	if left := d.traces(t); len(left) > 0 {
 		t.Errorf("left: %+v", left)
@@ -212,9 +205,7 @@ func TestCleanReportsWhatStays(t *testing.T) {
 	if err == nil {
 		_, err = c.ContainerStart(t.Context(), "theirs", client.ContainerStartOptions{})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	// Containers inherit the labels of an image, but a name that somebody else gave it is not nettoll's.
 	if _, err := c.ImageTag(t.Context(), client.ImageTagOptions{Source: "nettoll:used", Target: "theirs:1"}); err != nil {
 		t.Fatal(err)
@@ -247,9 +238,7 @@ func TestCleanSwarm(t *testing.T) {
 		return n
 	}
 	done, err := engine.Clean(t.Context(), c, false, func(engine.Trace) bool { return false })
-	if err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, err)
 	removed := slices.DeleteFunc(done.Removed, func(o engine.Object) bool { return o.Kind == "container" })
 	same(t, "removed", removed, l.made...)
 	if left := kinds(); len(left) > 0 {

@@ -12,6 +12,7 @@ import (
 
 	"nettoll/docker/dockertest"
 	"nettoll/docker/engine"
+	"nettoll/internal/testutil/iferr"
 )
 
 // daemon is an engine of the user.
@@ -36,9 +37,7 @@ func (d *daemon) isEmpty(t *testing.T) {
 	c, left := d.Client(t), []string{"unknown"}
 	for deadline := time.Now().Add(dockertest.Patience); len(left) > 0 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		all, err := engine.Clean(t.Context(), c, true, func(engine.Trace) bool { return false })
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		left = nil
 		for _, o := range all.Removed {
 			if o.Kind != "image" {

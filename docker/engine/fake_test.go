@@ -15,6 +15,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"nettoll/internal/origin"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 	"nettoll/platform"
 )
@@ -44,15 +45,9 @@ func fake(t *testing.T, image Image, answer func(request string) (status int, bo
 	}))
 	t.Cleanup(s.Close)
 	c, err := client.New(client.WithHost("tcp://" + s.Listener.Addr().String()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	e := NewEngine(c, "0123456789abcdef", image)
-	t.Cleanup(func() {
-		if err := e.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { iferr.Error(t, e.Close(context.Background())) })
 	return e
 }
 
@@ -165,9 +160,7 @@ func TestLate(t *testing.T) {
 	if _, err := Borrow(e, 0, false).Network(t.Context(), NetworkSpec{Name: "late", Driver: "bridge"}); err == nil {
 		t.Error("a network was made without an answer")
 	}
-	if err := e.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, e.Close(t.Context()))
 	mu.Lock()
 	defer mu.Unlock()
 	if !slices.Equal(removed, []string{"/networks/1"}) {

@@ -15,6 +15,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"nettoll/docker/engine"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 )
 
@@ -63,12 +64,8 @@ func TestFaultsInTrials(t *testing.T) {
 func starve(t *testing.T, c *client.Client, name string) {
 	t.Helper()
 	is, err := c.ContainerInspect(t.Context(), name, client.ContainerInspectOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", is.Container.State.Pid), []byte("1000"), 0); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
+	iferr.Fatal(t, os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", is.Container.State.Pid), []byte("1000"), 0))
 	file := func(names ...string) string {
 		for _, name := range names {
 			if found, err := filepath.Glob("/sys/fs/cgroup/" + strings.ReplaceAll(name, "ID", is.Container.ID)); err == nil && len(found) == 1 {
@@ -80,13 +77,9 @@ func starve(t *testing.T, c *client.Client, name string) {
 	}
 	limit := file("memory/*/ID/memory.limit_in_bytes", "*/ID/memory.max")
 	b, err := os.ReadFile(file("memory/*/ID/memory.usage_in_bytes", "*/ID/memory.current"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	used, err := strconv.Atoi(strings.TrimSpace(string(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	const step = 64 << 10 // it may have been given more memory meanwhile
 	for err = syscall.EBUSY; err != nil; used += step {
 		if err = os.WriteFile(limit, []byte(strconv.Itoa(used)), 0); err != nil && !errors.Is(err, syscall.EBUSY) {
@@ -140,9 +133,7 @@ func TestFaultsAreFound(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			h := d.host(t)
 			network, err := h.Network(t.Context(), engine.NetworkSpec{Name: "bridge", Driver: "bridge"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			if _, err := h.Run(t.Context(), engine.Spec{Mode: network}); err != nil {
 				t.Fatal(err)
 			}
@@ -165,13 +156,9 @@ func TestHangIsBounded(t *testing.T) {
 	d := startDaemon(t, daemonOptions{})
 	h := d.host(t)
 	made, err := h.Run(t.Context(), engine.Spec{Mode: "bridge"}, engine.Spec{Mode: "bridge"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	p, err := made[0].Start(t.Context(), platform.Command{Path: platform.Self, Args: []string{"agent"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	d.Signal(t, syscall.SIGSTOP)
 	if err := p.Kill(); err == nil {
 		t.Error("a process is killed by an engine that hangs")
@@ -200,8 +187,6 @@ func TestHangIsBounded(t *testing.T) {
 		t.Error(err)
 	}
 	d.Signal(t, syscall.SIGCONT)
-	if err := h.Empty(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, h.Empty(t.Context()))
 	d.isEmpty(t)
 }

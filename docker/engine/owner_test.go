@@ -10,6 +10,7 @@ import (
 
 	"nettoll/docker/dockertest"
 	"nettoll/docker/engine"
+	"nettoll/internal/testutil/iferr"
 )
 
 // sleeper starts a process that waits until it is killed.
@@ -17,17 +18,13 @@ func sleeper(t *testing.T, attr *syscall.SysProcAttr) (cmd *exec.Cmd, label stri
 	t.Helper()
 	cmd = exec.Command("sleep", "1000")
 	cmd.SysProcAttr = attr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
 	label, err := engine.LabelOf(strconv.Itoa(cmd.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return cmd, label
 }
 
@@ -48,9 +45,7 @@ func TestProcessState(t *testing.T) {
 
 	cmd, label := sleeper(t, nil)
 	wantState(t, "a child", label, engine.Going)
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, cmd.Process.Kill())
 	dockertest.Until(t, "its parent has not waited for it yet", func() bool {
 		b, err := os.ReadFile("/proc/" + strconv.Itoa(cmd.Process.Pid) + "/stat")
 		return err == nil && strings.Contains(string(b), ") Z ")

@@ -12,6 +12,7 @@ import (
 
 	"nettoll/docker/dockertest"
 	"nettoll/docker/engine"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/platform/platformtest"
@@ -22,25 +23,13 @@ import (
 func TestPrivateEngineKilled(t *testing.T) {
 	platformtest.Require(t, "dockerd", engine.Available())
 	hosts, err := lab.New().Hosts(t.Context(), platform.HostRequest{Count: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := hosts.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	}()
+	iferr.Fatal(t, err)
+	defer func() { iferr.Error(t, hosts.Close(context.Background())) }()
 	p, err := engine.StartPrivate(t.Context(), hosts.All()[0], 0, run, image(t), engine.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	made, err := p.Run(t.Context(), engine.Spec{Mode: "bridge"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(p.PID(), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
+	iferr.Fatal(t, syscall.Kill(p.PID(), syscall.SIGKILL))
 	dockertest.Until(t, "the container's agent is known to be out of reach", func() bool {
 		_, err = made[0].Interfaces(t.Context())
 		return err != nil
@@ -56,9 +45,7 @@ func TestPrivateEngineKilled(t *testing.T) {
 	}
 	dockertest.Until(t, "the container has ended with its engine", func() bool {
 		names, err := filepath.Glob("/proc/[0-9]*/cgroup")
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		return !slices.ContainsFunc(names, func(name string) bool {
 			groups, err := os.ReadFile(name)
 			return err == nil && strings.Contains(string(groups), made[0].ID())

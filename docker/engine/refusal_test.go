@@ -12,6 +12,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"nettoll/docker/engine"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 )
 
@@ -23,9 +24,7 @@ func refused(t *testing.T, err error, words ...string) {
 		return
 	}
 	t.Log(err)
-	if err := oneLine(err.Error(), words...); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, oneLine(err.Error(), words...))
 }
 
 // TestDiskFull checks that an image that does not fit leaves nothing.
@@ -56,9 +55,7 @@ func TestPoolsExhausted(t *testing.T) {
 
 	small := engine.NetworkSpec{Name: "small", Driver: "bridge", Subnet4: netip.MustParsePrefix("198.19.248.0/30")}
 	name, err := h.Network(t.Context(), small)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if _, err := h.Run(t.Context(), engine.Spec{Mode: name}); err != nil {
 		t.Fatal(err)
 	}
@@ -68,9 +65,7 @@ func TestPoolsExhausted(t *testing.T) {
 	other := engine.NetworkSpec{Name: "other", Driver: "bridge", Subnet4: small.Subnet4}
 	_, err = h.Network(t.Context(), other)
 	refused(t, err, "docker: create bridge network other: ", "overlap", engine.WhoHasAddresses)
-	if err := h.Empty(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, h.Empty(t.Context()))
 	d.isEmpty(t)
 }
 
@@ -94,9 +89,7 @@ func TestNameCollisions(t *testing.T) {
 	refused(t, err, "docker: create container h1c1: ", "is already in use")
 	_, err = h.Network(t.Context(), engine.NetworkSpec{Name: "bridge", Driver: "bridge"})
 	refused(t, err, "docker: create bridge network bridge: the engine has a network "+named("bridge")+" that is not nettoll's: give it another name")
-	if err := h.Empty(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, h.Empty(t.Context()))
 	theirs.check(t, c)
 }
 
@@ -117,17 +110,11 @@ func TestLeftByACrash(t *testing.T) {
 		Name: named("h1c1"), Config: &container.Config{Image: "nettoll:" + run, Labels: labels},
 		HostConfig: &container.HostConfig{NetworkMode: "none"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	name, err := h.Network(t.Context(), engine.NetworkSpec{Name: "bridge", Driver: "bridge"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	made, err := h.Run(t.Context(), engine.Spec{Mode: name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if got := made[0].FullName(); got != named("h1c1") {
 		t.Errorf("the container is %s", got)
 	}
@@ -163,9 +150,7 @@ func TestImageLeftByACrash(t *testing.T) {
 	id := func() string {
 		t.Helper()
 		i, err := c.ImageInspect(t.Context(), "nettoll:"+run)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		return i.ID
 	}
 	was := id()
@@ -180,9 +165,7 @@ func TestImageLeftByACrash(t *testing.T) {
 	if now[0] == was || now[1] != now[0] {
 		t.Errorf("the image was %s, and then %q", was, now)
 	}
-	if err := e.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, e.Close(t.Context()))
 	if all, err := c.ImageList(t.Context(), client.ImageListOptions{All: true}); err != nil || len(all.Items) > 0 {
 		t.Errorf("images are left: %+v, %v", all.Items, err)
 	}
@@ -193,13 +176,9 @@ func TestEngineGone(t *testing.T) {
 	d := startDaemon(t, daemonOptions{})
 	h := d.host(t)
 	name, err := h.Network(t.Context(), engine.NetworkSpec{Name: "bridge", Driver: "bridge"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	made, err := h.Run(t.Context(), engine.Spec{Mode: name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	d.Kill(t)
 	down := "Cannot connect to the Docker daemon at unix://" + d.Socket()
 	_, err = h.Network(t.Context(), engine.NetworkSpec{Name: "second", Driver: "bridge"})
@@ -214,9 +193,7 @@ func TestEngineGone(t *testing.T) {
 		defer close(back)
 		d.Start(t)
 	}()
-	if err := h.Empty(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, h.Empty(t.Context()))
 	<-back
 	d.isEmpty(t)
 }
@@ -232,9 +209,7 @@ func (d *daemon) strangers(t *testing.T, name, net, image string) *strangers {
 	repository, tag, _ := strings.Cut(image, ":")
 	res, err := c.ImageImport(t.Context(), client.ImageImportSource{Source: strings.NewReader(strings.Repeat("\x00", 1024)), SourceName: "-"},
 		repository, client.ImageImportOptions{Tag: tag, Changes: []string{"CMD [\"/nothing\"]"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	res.Close()
 	labels := map[string]string{"run": run, "nettoll": "yes"}
 	if _, err := c.VolumeCreate(t.Context(), client.VolumeCreateOptions{Name: s.volume, Labels: labels}); err != nil {
@@ -247,9 +222,7 @@ func (d *daemon) strangers(t *testing.T, name, net, image string) *strangers {
 		Name: s.container, Config: &container.Config{Image: image, Labels: labels},
 		HostConfig: &container.HostConfig{NetworkMode: container.NetworkMode(s.network), Binds: []string{s.volume + ":/v"}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return s
 }
 
@@ -279,13 +252,9 @@ func TestMissingProgram(t *testing.T) {
 	d := startDaemon(t, daemonOptions{})
 	h := d.host(t)
 	made, err := h.Run(t.Context(), engine.Spec{Mode: "none"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	p, err := made[0].Start(t.Context(), platform.Command{Path: "/usr/bin/nowhere"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if out, err := io.ReadAll(p.Stdout()); err != nil || len(out) > 0 {
 		t.Errorf("it said %q, %v", out, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"nettoll/docker/dockertest"
 	dockerd "nettoll/docker/engine"
 	"nettoll/docker/rootfs"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/network/docker"
 	platforms "nettoll/platform/docker"
@@ -26,13 +27,9 @@ func named(what string) string { return "nettoll-" + run[:12] + "-" + what }
 func image(t *testing.T) dockerd.Image {
 	t.Helper()
 	agent, err := rootfs.Agent()
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	root, err := rootfs.New(agent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return dockerd.Image{Root: root}
 }
 
@@ -41,18 +38,12 @@ func image(t *testing.T) dockerd.Image {
 func (d *daemon) host(t *testing.T) *dockerd.Host {
 	t.Helper()
 	c, err := d.Dial(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	e := dockerd.NewEngine(c, run, image(t))
 	h := dockerd.Borrow(e, 0, true)
 	t.Cleanup(func() {
-		if err := h.Empty(context.Background()); err != nil {
-			t.Error(err)
-		}
-		if err := e.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, h.Empty(context.Background()))
+		iferr.Error(t, e.Close(context.Background()))
 	})
 	return h
 }
@@ -70,11 +61,7 @@ func rounds(t *testing.T, d *daemon, name string, disturb func(), words ...strin
 			},
 		},
 	})
-	t.Cleanup(func() {
-		if err := p.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { iferr.Error(t, p.Close(context.Background())) })
 	all := docker.All()
 	i := slices.IndexFunc(all, func(d network.Driver) bool { return d.Name == name })
 	trials := dockertest.Disturbance{

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"nettoll/internal/testutil/iferr"
 )
 
 // built returns the build info of a program with the given settings.
@@ -57,9 +59,7 @@ func TestSameProgram(t *testing.T) {
 		t.Error("there is no agent, and it is taken")
 	}
 	for name, text := range map[string]string{"go.mod": "module x\n", "main.go": "package main\n\nfunc main() {}\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-tags", "source_1", "-o", agentName)
 	build.Dir = dir
@@ -77,9 +77,7 @@ func TestSameProgram(t *testing.T) {
 // TestAgent checks that a program that has no agent next to it is used itself.
 func TestAgent(t *testing.T) {
 	p, err := Agent()
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if p.Path != AgentPath || !same(p.File, selfFile) || p.File == selfFile {
 		t.Errorf("%+v", p)
 	}

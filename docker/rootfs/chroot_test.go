@@ -21,6 +21,7 @@ import (
 
 	"nettoll/agent"
 	"nettoll/internal/nl"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 )
 
@@ -51,23 +52,17 @@ func unpack(t *testing.T, m *Image) string {
 		if errors.Is(err, io.EOF) {
 			return root
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		name := filepath.Join(root, h.Name)
 		if h.Typeflag == tar.TypeDir {
-			if err := os.Mkdir(name, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, os.Mkdir(name, 0o755))
 			continue
 		}
 		b, err := io.ReadAll(r)
 		if err == nil {
 			err = os.WriteFile(name, b, h.FileInfo().Mode())
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 	}
 }
 
@@ -138,23 +133,15 @@ func TestAgentAnswers(t *testing.T) {
 	root := container(t, image(t, self(t, AgentPath)))
 	cmd := inside(t.Context(), root, AgentPath, "agent")
 	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
+	iferr.Fatal(t, cmd.Start())
 	c := agent.Dial(&process{cmd: cmd, in: stdin, out: stdout})
 	if err := c.Call(t.Context(), "no.such", nil, nil); err == nil || !strings.Contains(err.Error(), "no.such") {
 		t.Errorf("asked for what it has not, it says %v", err)
 	}
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, c.Close())
 }
 
 // process is a started command with the streams of an agent.
@@ -178,9 +165,7 @@ func TestPairs(t *testing.T) {
 	err := nl.With("/proc/self/ns/net", func(n *nl.NS) error {
 		return errors.Join(n.Up("lo"), n.Addr("lo", netip.MustParsePrefix(address+"/32")))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, pair := range []struct {
 		server, client []string
 		want           string
@@ -204,9 +189,7 @@ func TestPairs(t *testing.T) {
 			var said bytes.Buffer
 			server := inside(ctx, root, programs[0].Path, pair.server[1:]...)
 			server.Stdout, server.Stderr = &said, &said
-			if err := server.Start(); err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, server.Start())
 			defer func() {
 				_ = server.Process.Kill()
 				_ = server.Wait()

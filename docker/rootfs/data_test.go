@@ -5,26 +5,20 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"nettoll/internal/testutil/iferr"
 )
 
 // TestData puts files and folders into an image in addition to the programs.
 func TestData(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"share/a.sql": "select 1", "share/sub/b": "b", "lib/x.so": "x", "lib/y.so": "y"} {
-		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755))
+		iferr.Fatal(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	if err := os.Symlink("a.sql", filepath.Join(dir, "share/link")); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.Symlink("a.sql", filepath.Join(dir, "share/link")))
 	m, err := With([]Data{Data(dir + "/share"), Data(dir + "/lib/x.so")}, self(t, AgentPath))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	root := unpack(t, m)
 	for name, want := range map[string]string{"share/a.sql": "select 1", "share/sub/b": "b", "share/link": "select 1", "lib/x.so": "x"} {
 		path := filepath.Join(root, dir, name)

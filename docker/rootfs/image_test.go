@@ -11,32 +11,28 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"nettoll/internal/testutil/iferr"
 )
 
 func self(t *testing.T, path string) Program {
 	t.Helper()
 	file, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return Program{File: file, Path: path}
 }
 
 func image(t *testing.T, programs ...Program) *Image {
 	t.Helper()
 	m, err := New(programs...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return m
 }
 
 func stream(t *testing.T, m *Image) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := m.Stream(&b); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, m.Stream(&b))
 	return b.Bytes()
 }
 
@@ -49,9 +45,7 @@ func TestStream(t *testing.T) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		names = append(names, h.Name)
 		headers[h.Name] = h
 		if h.ModTime.Unix() != 0 || h.Uid != 0 || h.Gid != 0 || h.Uname != "" || h.Gname != "" {
@@ -92,17 +86,13 @@ func TestStreamIsOfTheContents(t *testing.T) {
 func TestChanged(t *testing.T) {
 	file := altered(t, os.Args[0], func(b []byte) []byte { return b })
 	was, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	m := image(t, Tool("a", file))
 	for what, now := range map[string][]byte{
 		"other bytes": append(slices.Clone(was[:100]), append([]byte{was[100] + 1}, was[101:]...)...),
 		"shorter":     was[:100],
 	} {
-		if err := os.WriteFile(file, now, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, os.WriteFile(file, now, 0o755))
 		if err := m.Stream(io.Discard); !errors.Is(err, errChanged) || !strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -125,9 +115,7 @@ func TestRefuses(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		name = filepath.Join(dir, name)
-		if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, os.WriteFile(name, []byte(text), 0o755))
 		return name
 	}
 	const machine, entry = 18, 24 // offsets of these fields in the header of a 64-bit ELF file

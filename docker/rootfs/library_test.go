@@ -11,19 +11,17 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"nettoll/internal/testutil/iferr"
 )
 
 // altered returns a copy of a program with altered contents.
 func altered(t *testing.T, file string, alter func([]byte) []byte) string {
 	t.Helper()
 	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	name := filepath.Join(t.TempDir(), filepath.Base(file))
-	if err := os.WriteFile(name, alter(b), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.WriteFile(name, alter(b), 0o755))
 	return name
 }
 
@@ -41,9 +39,7 @@ func TestLibraries(t *testing.T) {
 	}
 	m := image(t, Tool("iperf3", file))
 	loader, err := filepath.EvalSymlinks(mustOpen(t, file).interp)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, name := range append([]string{"libiperf.so.0", cLibrary}, byName...) {
 		beside := filepath.Join(filepath.Dir(loader), name)
 		if _, err := os.Stat(beside); errors.Is(err, os.ErrNotExist) && slices.Contains(byName, name) {
@@ -73,9 +69,7 @@ func TestLibraries(t *testing.T) {
 // successfully.
 func TestLoaderThatGoesOn(t *testing.T) {
 	loader := filepath.Join(t.TempDir(), "ld.so")
-	if err := os.WriteFile(loader, []byte("#!/bin/sh\necho 'libnone.so.1 => not found'\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.WriteFile(loader, []byte("#!/bin/sh\necho 'libnone.so.1 => not found'\n"), 0o755))
 	err := (&builder{tree: tree{}}).libraries("/p", loader)
 	if want := "/p needs the library libnone.so.1, which is not on this machine; install the package that has it"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
@@ -104,19 +98,13 @@ func TestFiles(t *testing.T) {
 		t.Skip("not installed: iperf3")
 	}
 	all, err := Files(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	dir, at := t.TempDir(), []string(nil)
 	for i, file := range all {
 		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		at = append(at, filepath.Join(dir, strconv.Itoa(i)))
-		if err := os.WriteFile(at[i], b, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, os.WriteFile(at[i], b, 0o755))
 	}
 	cmd := exec.Command(at[0], "--inhibit-cache", "--preload", strings.Join(at[2:], ":"), at[1], "--version")
 	cmd.Env = []string{"LD_DEBUG=files"}
@@ -135,9 +123,7 @@ func TestFiles(t *testing.T) {
 		}
 	}
 	script := filepath.Join(dir, "script")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.WriteFile(script, []byte("#!/bin/sh\n"), 0o755))
 	if _, err := Files(script); err == nil || !strings.Contains(err.Error(), "is a script (#!/bin/sh)") {
 		t.Errorf("a script: %v", err)
 	}

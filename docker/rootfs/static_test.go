@@ -7,15 +7,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"nettoll/internal/testutil/iferr"
 )
 
 // TestStatic makes an image for another kind of machine, and checks that it contains nothing of this one.
 func TestStatic(t *testing.T) {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "main.go")
-	if err := os.WriteFile(source, []byte("package main\n\nfunc main() {}\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.WriteFile(source, []byte("package main\n\nfunc main() {}\n"), 0o644))
 	program := func(arch string) Program {
 		file := filepath.Join(dir, arch)
 		build := exec.Command("go", "build", "-o", file, source)
@@ -31,13 +31,9 @@ func TestStatic(t *testing.T) {
 	}
 	p := program(foreign)
 	image, err := Static(map[string]string{"/usr/share/doc/x": "words\n"}, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	var b bytes.Buffer
-	if err := image.Stream(&b); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, image.Stream(&b))
 	got := strings.Join(image.tree.names(), " ")
 	const want = "/dev /etc /etc/group /etc/nsswitch.conf /etc/passwd /proc /root /run /sys /tmp /usr /usr/share /usr/share/doc /usr/share/doc/x /var /var/tmp"
 	if want := strings.Replace(" "+want, " /dev", " /"+foreign+" /dev", 1)[1:]; got != want {
@@ -57,8 +53,6 @@ func TestStatic(t *testing.T) {
 func mustOpen(t *testing.T, file string) *object {
 	t.Helper()
 	o, err := open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return o
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"nettoll/internal/testutil/iferr"
 )
 
 func TestFind(t *testing.T) {
@@ -16,21 +18,15 @@ func TestFind(t *testing.T) {
 	}
 	write := func(path string, mode fs.FileMode) {
 		t.Helper()
-		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chmod(path, mode)); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, errors.Join(os.WriteFile(path, nil, 0o600), os.Chmod(path, mode)))
 	}
 	folder := func(path string, mode fs.FileMode) {
 		t.Helper()
-		if err := errors.Join(os.Mkdir(path, 0o700), os.Chmod(path, mode)); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, errors.Join(os.Mkdir(path, 0o700), os.Chmod(path, mode)))
 	}
 	give := func(path string, uid, gid int) {
 		t.Helper()
-		if err := os.Lchown(path, uid, gid); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, os.Lchown(path, uid, gid))
 	}
 	for _, c := range []struct {
 		name string
@@ -80,9 +76,7 @@ func TestFind(t *testing.T) {
 
 func TestOwners(t *testing.T) {
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if all := owners(self); len(all) < 3 || all[0] != 0 || all[1] != uint32(os.Geteuid()) {
 		t.Errorf("owners are %v", all)
 	}

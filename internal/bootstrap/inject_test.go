@@ -18,6 +18,7 @@ import (
 	"nettoll/agent"
 	"nettoll/internal/bootstrap"
 	"nettoll/internal/nsexec"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 	"nettoll/sampler"
 )
@@ -33,9 +34,7 @@ func shell(t *testing.T, before, mark, places string) platform.Process {
 	p, err := nsexec.Start(t.Context(), "there", "", os.Environ(), platform.Command{
 		Path: "sh", Args: []string{"-c", before + "\nexec sh -c '" + bootstrap.ScriptIn(mark, places) + "'"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return p
 }
 
@@ -59,9 +58,7 @@ func works(t *testing.T, p platform.Process, dir string) {
 	if err != nil || len(open) > 0 {
 		t.Errorf("the agent keeps %v, %v", open, err)
 	}
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, c.Close())
 }
 
 // umask returns the line of a process's status that has its umask.
@@ -82,9 +79,7 @@ func TestInject(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir, mark := t.TempDir(), bootstrap.Mark()
 			p, err := bootstrap.Inject(t.Context(), shell(t, before, mark, "/nonexistent "+dir), mark, find)
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			works(t, p, dir)
 		})
 	}
@@ -103,9 +98,7 @@ func TestShells(t *testing.T) {
 			args = append([]string{"sh"}, args...)
 		}
 		p, err := nsexec.Start(t.Context(), sh, "", os.Environ(), platform.Command{Path: path, Args: args})
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		if p, err = bootstrap.Inject(t.Context(), p, mark, find); err != nil {
 			t.Errorf("%s: %v", sh, err)
 			continue
@@ -121,11 +114,7 @@ func mount(t *testing.T, flags uintptr, data string) string {
 	if err := unix.Mount("tmpfs", dir, "tmpfs", flags, data); err != nil {
 		t.Skip(err)
 	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, 0); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { iferr.Error(t, unix.Unmount(dir, 0)) })
 	return dir
 }
 
@@ -135,9 +124,7 @@ func TestPlaces(t *testing.T) {
 	noExec, full := mount(t, unix.MS_NOEXEC, ""), mount(t, 0, "size=1m")
 	dir, mark := t.TempDir(), bootstrap.Mark()
 	p, err := bootstrap.Inject(t.Context(), shell(t, "", mark, noExec+" "+full+" "+dir), mark, find)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	works(t, p, dir)
 	mark = bootstrap.Mark()
 	_, err = bootstrap.Inject(t.Context(), shell(t, "", mark, "/nonexistent "+full+" "+noExec), mark, find)
@@ -166,15 +153,11 @@ func TestRefusals(t *testing.T) {
 				t.Skip(err)
 			}
 			if name != lacks {
-				if err := os.Symlink(path, filepath.Join(dir, name)); err != nil {
-					t.Fatal(err)
-				}
+				iferr.Fatal(t, os.Symlink(path, filepath.Join(dir, name)))
 			}
 		}
 		for i := 0; i < len(more); i += 2 {
-			if err := os.WriteFile(filepath.Join(dir, more[i]), []byte("#!/bin/sh\n"+more[i+1]+"\n"), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, os.WriteFile(filepath.Join(dir, more[i]), []byte("#!/bin/sh\n"+more[i+1]+"\n"), 0o755))
 		}
 		return "PATH=" + dir
 	}
@@ -216,9 +199,7 @@ func TestKinds(t *testing.T) {
 	_, err = all.For("aarch64")
 	refused(t, err, "it is a machine of kind aarch64: none for arm64")
 	a, err := all.For("x86_64")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if b, err := all.For("x86_64"); b != a || err != nil {
 		t.Errorf("packed again: %v", err)
 	}
@@ -260,9 +241,7 @@ func TestSilence(t *testing.T) {
 	}
 	c := agent.Dial(&pipes{in: inW, out: outR})
 	for range 4 {
-		if err := c.Call(t.Context(), bootstrap.MethodAlive, struct{}{}, nil); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, c.Call(t.Context(), bootstrap.MethodAlive, struct{}{}, nil))
 		time.Sleep(silence / 3)
 	}
 	select {

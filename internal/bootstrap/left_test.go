@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/bootstrap"
+	"nettoll/internal/testutil/iferr"
 )
 
 // TestFolders kills shells that are to receive an agent, before it comes and while it comes: their folders are found as
@@ -20,9 +21,7 @@ import (
 func TestFolders(t *testing.T) {
 	for _, name := range []string{"nettoll-other", "nettoll-123456789", "nettoll-ABCDEF"} {
 		dir := t.TempDir()
-		if err := os.MkdirAll(filepath.Join(dir, name, "data"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, os.MkdirAll(filepath.Join(dir, name, "data"), 0o755))
 		if found, err := bootstrap.FoldersIn([]string{dir}); err != nil || len(found) > 0 {
 			t.Errorf("of others: %v, %v", found, err)
 		}
@@ -46,9 +45,7 @@ func TestFolders(t *testing.T) {
 				t.Fatalf("found %v, %v", found, err)
 			}
 			want := []bootstrap.Folder{{Path: found[0].Path}}
-			if err := unix.Kill(p.PID(), unix.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, unix.Kill(p.PID(), unix.SIGKILL))
 			_ = p.Wait()
 			_ = p.Stdin().Close() // for the programs that it has started
 			for began := time.Now(); !reflect.DeepEqual(found, want); time.Sleep(10 * time.Millisecond) {
@@ -56,9 +53,7 @@ func TestFolders(t *testing.T) {
 					t.Fatalf("found %v, %v, want %v", found, err, want)
 				}
 			}
-			if err := found[0].Remove(); err != nil {
-				t.Error(err)
-			}
+			iferr.Error(t, found[0].Remove())
 			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 				t.Errorf("left %v, %v", left, err)
 			}

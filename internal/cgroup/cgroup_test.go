@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"nettoll/internal/cgroup"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform/lab"
 )
 
@@ -29,9 +30,7 @@ func group(t *testing.T, run string) (path string, hold *os.File) {
 		_ = os.Remove(path + "/container")
 		_ = os.Remove(path)
 	})
-	if err := os.Mkdir(path+"/container", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.Mkdir(path+"/container", 0o755))
 	return path, hold
 }
 
@@ -59,32 +58,24 @@ func TestSweep(t *testing.T) {
 	used, usedHold := group(t, run(3))
 	elsewhere, elsewhereHold := group(t, run(4))
 	foreign := filepath.Join(filepath.Dir(empty), "nottoll-"+run(5))
-	if err := os.MkdirAll(foreign+"/container", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.MkdirAll(foreign+"/container", 0o755))
 	t.Cleanup(func() { _ = os.Remove(foreign + "/container"); _ = os.Remove(foreign) })
 
 	sleep := exec.Command("sleep", "1000")
-	if err := sleep.Start(); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, sleep.Start())
 	end := func(cmd *exec.Cmd) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}
 	defer end(sleep)
-	if err := os.WriteFile(used+"/container/cgroup.procs", []byte(strconv.Itoa(sleep.Process.Pid)), 0); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.WriteFile(used+"/container/cgroup.procs", []byte(strconv.Itoa(sleep.Process.Pid)), 0))
 	other := exec.Command(os.Args[0])
 	other.Env = append(os.Environ(), holdEnv+"="+run(4))
 	said, err := other.StdoutPipe()
 	if err == nil {
 		err = other.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer end(other)
 	if line, err := bufio.NewReader(said).ReadString('\n'); line != "held\n" {
 		t.Fatalf("the other process said %q, %v", line, err)

@@ -11,6 +11,7 @@ import (
 
 	"nettoll/internal/daemon"
 	"nettoll/internal/testutil"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/undo"
 	"nettoll/platform"
 	"nettoll/platform/lab"
@@ -22,9 +23,7 @@ func TestMain(m *testing.M) { testutil.Main(m) }
 func host(t *testing.T) platform.Host {
 	t.Helper()
 	hosts, err := lab.New().Hosts(t.Context(), platform.HostRequest{Count: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	t.Cleanup(func() { hosts.Close(context.Background()) })
 	return hosts.All()[0]
 }
@@ -50,9 +49,7 @@ func TestDaemonThatDoesNotBecomeReady(t *testing.T) {
 		if err == nil || err.Error() != want {
 			t.Errorf("%q: %v, %v; want %q", script, d, err, want)
 		}
-		if err := stack.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, stack.Close(context.Background()))
 	}
 }
 
@@ -66,9 +63,7 @@ func TestDaemonIsWatched(t *testing.T) {
 		s.Dir = dir
 		return s
 	}())
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if err := d.Fault(); err != nil || d.String() != "prog on h1" {
 		t.Errorf("%s: %v", d, err)
 	}
@@ -88,23 +83,15 @@ func TestDaemonIsWatched(t *testing.T) {
 	if err := d.Fault(); err == nil || !strings.HasPrefix(err.Error(), "prog on h1 ended (exit status 4): it says: error: no peers") {
 		t.Error(err)
 	}
-	if err := stack.Close(context.Background()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, stack.Close(context.Background()))
 }
 
 func TestStoppedDaemonIsNoFault(t *testing.T) {
 	var stack undo.Stack
 	d, err := daemon.Start(t.Context(), &stack, host(t), shell("trap '' TERM; exec sleep 60", nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stack.Close(context.Background()); err != nil {
-		t.Error(err)
-	}
-	if err := d.Fault(); err != nil {
-		t.Error(err)
-	}
+	iferr.Fatal(t, err)
+	iferr.Error(t, stack.Close(context.Background()))
+	iferr.Error(t, d.Fault())
 	if err := d.Stop(); err != nil {
 		t.Errorf("again: %v", err)
 	}
@@ -116,9 +103,7 @@ func TestPausedDaemon(t *testing.T) {
 	file := filepath.Join(dir, "written")
 	writes := func() bool { // within what a busy machine may take
 		t.Helper()
-		if err := os.RemoveAll(file); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, os.RemoveAll(file))
 		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 			if _, err := os.Stat(file); err == nil {
 				return true
@@ -130,28 +115,20 @@ func TestPausedDaemon(t *testing.T) {
 	spec.Dir, spec.Grace = dir, time.Minute
 	var stack undo.Stack
 	d, err := daemon.Start(t.Context(), &stack, host(t), spec)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if !writes() {
 		t.Fatal("it does not run")
 	}
 	pause := func() {
 		t.Helper()
-		if err := d.Pause(); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, d.Pause())
 		time.Sleep(100 * time.Millisecond)
-		if err := os.RemoveAll(file); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, os.RemoveAll(file))
 		time.Sleep(200 * time.Millisecond)
 		if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("it goes on while it is paused: %v", err)
 		}
-		if err := d.Fault(); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, d.Fault())
 	}
 	pause()
 	if err := d.Resume(); err != nil || !writes() {
@@ -159,9 +136,7 @@ func TestPausedDaemon(t *testing.T) {
 	}
 	pause()
 	began := time.Now()
-	if err := stack.Close(context.Background()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, stack.Close(context.Background()))
 	if _, err := os.Stat(filepath.Join(dir, "ended")); err != nil {
 		t.Errorf("it was killed after %v, and not asked to end: %v", time.Since(began), err)
 	}
@@ -181,22 +156,14 @@ func TestStoppedDaemonLeavesNobody(t *testing.T) {
 	spec.Dir = dir
 	var stack undo.Stack
 	d, err := daemon.Start(t.Context(), &stack, h, spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Stop(); err != nil {
-		t.Error(err)
-	}
-	if err := os.RemoveAll(filepath.Join(dir, "written")); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
+	iferr.Error(t, d.Stop())
+	iferr.Fatal(t, os.RemoveAll(filepath.Join(dir, "written")))
 	time.Sleep(100 * time.Millisecond)
 	if _, err := os.Stat(filepath.Join(dir, "written")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("what the daemon had started goes on to write: %v", err)
 	}
-	if err := stack.Close(context.Background()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, stack.Close(context.Background()))
 }
 
 func TestEtcdKeepsWhatIsPut(t *testing.T) {
@@ -206,19 +173,11 @@ func TestEtcdKeepsWhatIsPut(t *testing.T) {
 	var stack undo.Stack
 	defer stack.Close(context.Background())
 	dir, err := daemon.State(&stack)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	e, err := daemon.StartEtcd(t.Context(), &stack, found["etcd"], h, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Put(t.Context(), "/nettoll/test", `{"a":1}`); err != nil {
-		t.Error(err)
-	}
-	if err := e.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
+	iferr.Error(t, e.Put(t.Context(), "/nettoll/test", `{"a":1}`))
+	iferr.Fatal(t, e.Stop())
 	if err := e.Put(t.Context(), "/nettoll/test", "2"); err == nil {
 		t.Error("an etcd that has ended took a value")
 	}

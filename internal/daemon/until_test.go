@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nettoll/internal/daemon"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/undo"
 )
 
@@ -16,9 +17,7 @@ func TestUntilEndsWithADaemon(t *testing.T) {
 	var stack undo.Stack
 	defer stack.Close(context.Background())
 	d, err := daemon.Start(t.Context(), &stack, host(t), shell("read line; exit 3", nil))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if _, err := d.Stdin().Write([]byte("\n")); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"nettoll/internal/felix"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 )
 
@@ -22,9 +23,7 @@ COMMIT
 
 func TestPassed(t *testing.T) {
 	all, err := felix.Parse(saved)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	got, err := all.Sum([]string{"cali-fw-cali1", "cali-tw-cali1"})
 	if want := (network.Count{Packets: 31, Bytes: 3100}); err != nil || got != want {
 		t.Errorf("%+v, %v; want %+v", got, err, want)

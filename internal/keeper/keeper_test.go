@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 	"nettoll/platform"
 )
@@ -144,9 +145,7 @@ func need(t *testing.T, err error) {
 	if errors.Is(err, platform.ErrUnsupported) {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 }
 
 // TestAllEndWithTheAgent kills an agent whose server has forked twice.
@@ -158,13 +157,9 @@ func TestAllEndWithTheAgent(t *testing.T) {
 		}
 		agent := exec.Command("/proc/self/exe", "agent-to-be-killed", how, "forks", "2", m)
 		agent.Stdout, agent.Stderr = os.Stdout, os.Stderr
-		if err := agent.Start(); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, agent.Start())
 		until(t, "the server has forked", func() bool { return len(machine.Processes(t, orphan(m))) == 1 })
-		if err := agent.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, agent.Process.Kill())
 		_ = agent.Wait() // it was killed
 		until(t, "nothing is left", func() bool { return len(machine.Processes(t, m)) == 0 })
 	})
@@ -182,9 +177,7 @@ func TestOrdinaryUser(t *testing.T) {
 	agent := exec.Command("/proc/self/exe", "agent-to-be-killed", "namespaces", "forks", "2", m)
 	agent.Stdout, agent.Stderr, agent.Dir = os.Stdout, os.Stderr, "/"
 	agent.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	if err := agent.Start(); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, agent.Start())
 	until(t, "the server has forked", func() bool { return len(machine.Processes(t, orphan(m))) == 1 })
 	for _, pid := range machine.Processes(t, orphan(m)) {
 		if own, err := os.Readlink("/proc/self/ns/user"); err != nil {
@@ -193,9 +186,7 @@ func TestOrdinaryUser(t *testing.T) {
 			t.Errorf("the server is in the user namespace %s, and this is %s, %v", in, own, err)
 		}
 	}
-	if err := agent.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, agent.Process.Kill())
 	_ = agent.Wait() // it was killed
 	until(t, "nothing is left", func() bool { return len(machine.Processes(t, m)) == 0 })
 }
@@ -223,9 +214,7 @@ func kept(t *testing.T, s Spec, alone bool) *Kept {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := k.Ready(ctx); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, k.Ready(ctx))
 	return k
 }
 
@@ -280,9 +269,7 @@ func TestSignals(t *testing.T) {
 				_, err := os.Stat(filepath.Join(k.Room(), "ready"))
 				return err == nil
 			})
-			if err := syscall.Kill(k.Cmd.Process.Pid, s); err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, syscall.Kill(k.Cmd.Process.Pid, s))
 			<-k.Ended()
 			if status, _, _ := k.Status(); status != map[syscall.Signal]int{syscall.SIGINT: 3, syscall.SIGTERM: 4}[s] {
 				t.Errorf("%v: status %d", s, status)
@@ -431,9 +418,7 @@ func TestHold(t *testing.T) {
 	} {
 		both(t, func(t *testing.T, alone bool) {
 			r, w, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			defer r.Close()
 			go func() {
 				defer w.Close()

@@ -13,6 +13,7 @@ import (
 
 	"nettoll/internal/netns"
 	"nettoll/internal/testutil"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 )
 
@@ -22,9 +23,7 @@ func TestMain(m *testing.M) { testutil.Main(m) }
 func here(t *testing.T) string {
 	t.Helper()
 	link, err := os.Readlink("/proc/thread-self/ns/net")
-	if err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, err)
 	return link
 }
 
@@ -32,9 +31,7 @@ func here(t *testing.T) string {
 func named(t *testing.T, path string) string {
 	t.Helper()
 	link, err := os.Readlink(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return link
 }
 
@@ -43,9 +40,7 @@ func nothing() error { return nil }
 func create(t *testing.T, n int) []*netns.NS {
 	t.Helper()
 	all, err := netns.New(t.Context(), n, nothing)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	t.Cleanup(func() {
 		for _, ns := range all {
 			ns.Close()
@@ -76,9 +71,7 @@ func TestNewGivesSeparateEmptyNamespaces(t *testing.T) {
 		set = append(set, here(t))
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for i, ns := range all {
 		name := named(t, ns.Path())
 		if seen[name] {
@@ -98,17 +91,13 @@ func TestNewGivesSeparateEmptyNamespaces(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, err)
 	}
 	if got := machine.Descriptors(t, "net:"); got != before+5 {
 		t.Errorf("%d namespaces are open, want %d", got, before+5)
 	}
 	for _, ns := range all {
-		if err := ns.Close(); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, ns.Close())
 	}
 	if got := machine.Descriptors(t, "net:"); got != before {
 		t.Errorf("%d namespaces are open after Close, %d before", got, before)
@@ -138,17 +127,13 @@ func TestNewLeavesNothingWhenSetupFails(t *testing.T) {
 func TestSysctlsBelongToTheirNamespace(t *testing.T) {
 	all := create(t, 2)
 	const key = "net/ipv4/ip_forward"
-	if err := netns.SetSysctl(all[0].Path(), key, "1"); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, netns.SetSysctl(all[0].Path(), key, "1"))
 	for i, want := range []string{"1", "0"} {
 		if got, err := netns.Sysctl(all[i].Path(), key); err != nil || got != want {
 			t.Errorf("namespace %d: %s is %q, %v; want %q", i, key, got, err, want)
 		}
 	}
-	if err := netns.SetSysctl(all[0].Path(), "net/ipv4/tcp_rmem", "4096\t8192\t16384"); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, netns.SetSysctl(all[0].Path(), "net/ipv4/tcp_rmem", "4096\t8192\t16384"))
 	if got, err := netns.Sysctl(all[0].Path(), "net/ipv4/tcp_rmem"); err != nil || got != "4096 8192 16384" {
 		t.Errorf("tcp_rmem is %q, %v", got, err)
 	}
@@ -185,14 +170,12 @@ func TestDoEntersAndComesBack(t *testing.T) {
 		}
 		allHome(t, home)
 	}
-	if err := netns.Do("", func() error {
+	iferr.Error(t, netns.Do("", func() error {
 		if got := here(t); got != home {
 			t.Errorf("the empty path is %s, want %s", got, home)
 		}
 		return nil
-	}); err != nil {
-		t.Error(err)
-	}
+	}))
 }
 
 func TestDoSaysWhatItCannotEnter(t *testing.T) {
@@ -237,9 +220,7 @@ func TestManyAtOnceEachInItsOwn(t *testing.T) {
 					}
 					return nil
 				})
-				if err != nil {
-					t.Error(err)
-				}
+				iferr.Error(t, err)
 				if got := here(t); got != home {
 					t.Errorf("after Do a goroutine runs in %s, home is %s", got, home)
 				}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/nl"
+	"nettoll/internal/testutil/iferr"
 )
 
 func TestBatchMakesChangesInOrder(t *testing.T) {
@@ -28,9 +29,7 @@ func TestBatchMakesChangesInOrder(t *testing.T) {
 	if err := bad.Do(t.Context(), ns[0]); !errors.Is(err, unix.ENETUNREACH) {
 		t.Errorf("a gateway before its network: %v, want %v", err, unix.ENETUNREACH)
 	}
-	if err := good.Do(t.Context(), ns[0]); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, good.Do(t.Context(), ns[0]))
 	if got := inventory(t, ns[0]); !strings.Contains(got, "route default via 198.19.0.1 dev eth0\n") {
 		t.Errorf("no default route:\n%s", got)
 	}
@@ -85,9 +84,7 @@ func TestBatchLongerThanAFlight(t *testing.T) {
 	for i := range n {
 		all.AddAddr("lo", address(i))
 	}
-	if err := taken.Do(t.Context(), ns); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, taken.Do(t.Context(), ns))
 	err := all.Do(t.Context(), ns)
 	if err == nil {
 		t.Fatal("no error")
@@ -118,9 +115,7 @@ func TestBatchPairsWithPortsOfABridge(t *testing.T) {
 	bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "br0"}}
 	in(t, ns[0], func(n *nl.NS) error { return n.Add(bridge) })
 	f, err := os.Open(ns[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer f.Close()
 	var b nl.Batch
 	for i := range 100 {

@@ -11,6 +11,7 @@ import (
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
 	"nettoll/internal/nl/nft"
+	"nettoll/internal/testutil/iferr"
 )
 
 func TestTablesThatWereThereStay(t *testing.T) {
@@ -18,14 +19,10 @@ func TestTablesThatWereThereStay(t *testing.T) {
 	add := func(name string) {
 		t.Helper()
 		fw, err := nft.New(ns, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		defer fw.Close()
 		fw.BaseChain("forward", nft.Forward, false).Rule(nft.In("lo"), nft.Drop())
-		if err := fw.Commit(); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, fw.Commit())
 	}
 	add("old")
 	before, err := nl.FirewallTables(ns)
@@ -37,9 +34,7 @@ func TestTablesThatWereThereStay(t *testing.T) {
 		t.Fatalf("%v, %v", all, err)
 	}
 	for range 2 { // the second time must do no harm
-		if err := nl.RemoveFirewallTables(ns, before); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, nl.RemoveFirewallTables(ns, before))
 		if all, err := nl.FirewallTables(ns); err != nil || !slices.Equal(all, before) {
 			t.Errorf("%v, %v; want %v", all, err, before)
 		}
@@ -66,9 +61,7 @@ func TestForgetUDP(t *testing.T) {
 				}
 				return err
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			slices.Sort(ports)
 			return ports
 		}
@@ -96,16 +89,12 @@ func TestForgetUDP(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		if got := len(known()); got != 6 {
 			t.Fatalf("there are %d connections, want 6", got)
 		}
 		for range 2 {
-			if err := nl.ForgetUDP(ns, []netip.Addr{a[1]}, 20001, 20008); err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, nl.ForgetUDP(ns, []netip.Addr{a[1]}, 20001, 20008))
 			if got, want := known(), []uint16{20000, 20004, 20005, 20009}; !slices.Equal(got, want) {
 				t.Errorf("toward %v the ports %v are known, want %v", a[1], got, want)
 			}

@@ -15,6 +15,7 @@ import (
 	"nettoll/internal/nl/nft"
 	"nettoll/internal/nl/nltest"
 	"nettoll/internal/testutil"
+	"nettoll/internal/testutil/iferr"
 )
 
 func TestMain(m *testing.M) { testutil.Main(m) }
@@ -23,9 +24,7 @@ func TestMain(m *testing.M) { testutil.Main(m) }
 func namespaces(t *testing.T, n int) (paths []string) {
 	t.Helper()
 	all, err := netns.New(t.Context(), n, func() error { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, ns := range all {
 		paths = append(paths, ns.Path())
 		t.Cleanup(func() { ns.Close() })
@@ -45,17 +44,13 @@ func pair(t *testing.T, mtu int) (paths []string) {
 // in configures a namespace.
 func in(t *testing.T, path string, fn func(*nl.NS) error) {
 	t.Helper()
-	if err := nl.With(path, fn); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, nl.With(path, fn))
 }
 
 func inventory(t *testing.T, path string) string {
 	t.Helper()
 	s, err := nltest.Inventory(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return s
 }
 
@@ -230,12 +225,8 @@ func TestInventoryShowsAllThatIsConfigured(t *testing.T) {
 		)
 	})
 	fw, err := nft.New(ns[0], "docker")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := fw.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
+	iferr.Fatal(t, fw.Commit())
 	want := `device br0 (bridge) mtu 1500 198.19.0.1/20 2001:2:0:1::1/64
 device eth0 (veth) mtu 1500 on br0
 device lo (device) mtu 65536 127.0.0.1/8 ::1/128
@@ -251,9 +242,7 @@ table docker
 	}
 
 	// Everything that is removed is gone, and removing it twice does no harm.
-	if err := fw.Remove(); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, fw.Remove())
 	in(t, ns[0], func(n *nl.NS) error {
 		for range 2 {
 			if err := errors.Join(n.Unroute(prefix("198.19.16.0/20")), n.Remove("eth0"), n.Remove("br0")); err != nil {

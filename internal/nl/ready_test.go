@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/nl"
+	"nettoll/internal/testutil/iferr"
 )
 
 func TestOwnWaitsForTheAddress(t *testing.T) {
@@ -23,9 +24,7 @@ func TestOwnWaitsForTheAddress(t *testing.T) {
 		other.Go(func() {
 			time.Sleep(50 * time.Millisecond)
 			err := nl.With(ns[0], func(n *nl.NS) error { return n.Addr("eth0", prefix("198.19.0.2/24")) })
-			if err != nil {
-				t.Error(err)
-			}
+			iferr.Error(t, err)
 		})
 		defer other.Wait()
 		if err := n.Own(t.Context(), addr("198.19.0.2")); err != nil {
@@ -76,9 +75,7 @@ func TestRunningWaitsForTheOtherEnd(t *testing.T) {
 		var other sync.WaitGroup
 		other.Go(func() {
 			time.Sleep(50 * time.Millisecond)
-			if err := nl.With(ns[1], func(n *nl.NS) error { return n.Up("eth0") }); err != nil {
-				t.Error(err)
-			}
+			iferr.Error(t, nl.With(ns[1], func(n *nl.NS) error { return n.Up("eth0") }))
 		})
 		defer other.Wait()
 		if err := n.Running(t.Context(), "eth0"); err != nil {

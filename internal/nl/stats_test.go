@@ -9,6 +9,7 @@ import (
 
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
+	"nettoll/internal/testutil/iferr"
 )
 
 func TestPacketsAreThoseOfInterfaces(t *testing.T) {
@@ -29,9 +30,7 @@ func TestPacketsAreThoseOfInterfaces(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	in(t, ns, func(n *nl.NS) error {
 		lo, err := n.Interface("lo")
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
+	"nettoll/internal/testutil/iferr"
 )
 
 // inPair runs fn in a new namespace with the veth pair a and b.
@@ -35,9 +36,7 @@ func inPair(t *testing.T, fn func() error) {
 	for _, ns := range made {
 		ns.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 }
 
 func TestPacketHearsTheOtherEndOnly(t *testing.T) {
@@ -67,18 +66,14 @@ func TestPacketHearsTheOtherEndOnly(t *testing.T) {
 // heard looks for a frame among those that the kernel sends by itself.
 func heard(t *testing.T, f *os.File, want []byte, patience time.Duration) bool {
 	t.Helper()
-	if err := f.SetReadDeadline(time.Now().Add(patience)); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, f.SetReadDeadline(time.Now().Add(patience)))
 	buf := make([]byte, 2000)
 	for {
 		n, err := f.Read(buf)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			return false
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		if bytes.Equal(buf[:n], want) {
 			return true
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"nettoll/internal/nsexec"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 )
 
@@ -29,9 +30,7 @@ func TestRunEndsWithItsCaller(t *testing.T) {
 	run := func(ctx context.Context, script string) error {
 		return nsexec.Run(ctx, here{}, platform.Command{Path: "sh", Args: []string{"-c", script}})
 	}
-	if err := run(t.Context(), "exit 0"); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, run(t.Context(), "exit 0"))
 	if err := run(t.Context(), "exit 3"); err == nil || !strings.Contains(err.Error(), "exit status 3") {
 		t.Error(err)
 	}

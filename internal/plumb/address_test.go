@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"nettoll/internal/plumb"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 )
 
@@ -13,9 +14,7 @@ func TestMoreContainersThanAHostHasAddresses(t *testing.T) {
 	seen := map[string]bool{}
 	for range plumb.MaxContainers + 6 {
 		n, err := s.Adopt(h, place{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		for _, a := range []string{n.Addr4.String(), n.Addr6.String()} {
 			if seen[a] {
 				t.Fatalf("two containers have the address %s", a)

@@ -7,6 +7,7 @@ import (
 
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/platform/lab"
 )
@@ -14,9 +15,7 @@ import (
 // TestBridgeWithAPortThatHasNoCarrier attaches a container next to a port that never has a carrier, such as a tunnel's.
 func TestBridgeWithAPortThatHasNoCarrier(t *testing.T) {
 	s, err := plumb.Begin(t.Context(), network.Topology{Hosts: 1, Servers: 1}, lab.New())
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer s.Close(t.Context())
 	h := s.Hosts[0]
 	err = nl.With(h.NS, func(n *nl.NS) error {
@@ -28,11 +27,7 @@ func TestBridgeWithAPortThatHasNoCarrier(t *testing.T) {
 		}
 		return n.Master("tunnel", "br0")
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	b := &plumb.Bridge{Name: "br0", Host: h}
-	if err := b.Attach(t.Context(), s, h.Nodes, plumb.Attachment{Flat: true, Kept: 1}); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, b.Attach(t.Context(), s, h.Nodes, plumb.Attachment{Flat: true, Kept: 1}))
 }

@@ -5,6 +5,7 @@ import (
 
 	"nettoll/internal/plumb"
 	"nettoll/internal/testutil"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 	"nettoll/network"
 	"nettoll/platform/lab"
@@ -18,19 +19,13 @@ func TestFirewallHoldsNoNamespaceOfAClosedSite(t *testing.T) {
 	before := machine.Descriptors(t, "net:")
 	for _, committed := range []bool{true, false} {
 		s, err := plumb.Begin(t.Context(), network.Topology{Hosts: 1, Servers: 1, Clients: 1}, lab.New())
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		rules, err := s.AddDockerRules(s.Hosts[0], "br0")
 		if err == nil && committed {
 			err = rules.Commit(s)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		iferr.Fatal(t, err)
+		iferr.Error(t, s.Close(t.Context()))
 		if got := machine.Descriptors(t, "net:"); got != before {
 			t.Errorf("rules in force: %v: %d namespaces are open after Close, %d before", committed, got, before)
 		}

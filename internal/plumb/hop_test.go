@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nettoll/internal/plumb"
+	"nettoll/internal/testutil/iferr"
 )
 
 const lasts = 100 * time.Millisecond
@@ -23,9 +24,7 @@ func TestHopsShareAReading(t *testing.T) {
 				time.Sleep(2 * lasts) // a slow reading is shared, too
 				return times, nil
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			return got
 		}
 		for range 3 {

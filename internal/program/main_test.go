@@ -17,6 +17,7 @@ import (
 
 	"nettoll/agent"
 	"nettoll/internal/keeper"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 	"nettoll/platform"
 )
@@ -97,9 +98,7 @@ func spin(duration string) {
 func self(t *testing.T, args ...string) Command {
 	t.Helper()
 	path, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return Command{Path: path, Args: args}
 }
 
@@ -117,11 +116,7 @@ func newEndpoint(t *testing.T, name string) *endpoint {
 	e := &endpoint{name: name, handlers: Handlers()}
 	p, _ := e.Start(t.Context(), platform.Command{})
 	e.client = agent.Dial(p)
-	t.Cleanup(func() {
-		if err := e.client.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { iferr.Error(t, e.client.Close()) })
 	return e
 }
 

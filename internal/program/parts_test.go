@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 	"nettoll/sampler"
 	"nettoll/workload"
@@ -44,9 +45,7 @@ func TestOpenPorts(t *testing.T) {
 func TestUsed(t *testing.T) {
 	spin := self(t, "spin", "100ms")
 	k, err := launch(sh(spin.String() + "; " + spin.String() + "; true"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	last := 0.0
 	for ended := false; !ended; time.Sleep(5 * time.Millisecond) {
 		select {
@@ -70,9 +69,7 @@ func TestUsed(t *testing.T) {
 // TestUsedOfFamily has a child that spins in a session of its own.
 func TestUsedOfFamily(t *testing.T) {
 	k, err := launch(sh(self(t, "apart", "60s").String() + "; true"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	var family []int
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		family = k.family()
@@ -85,9 +82,7 @@ func TestUsedOfFamily(t *testing.T) {
 		}
 	}
 	for _, pid := range family[1:] {
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, syscall.Kill(pid, syscall.SIGKILL))
 	}
 	<-k.done
 }
@@ -97,9 +92,7 @@ func TestUsedOfFamily(t *testing.T) {
 func TestUsedOfOneThatEnds(t *testing.T) {
 	for range 20 {
 		k, err := launch(self(t, "spin", "5ms"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		last := 0.0
 		for ended := false; !ended; {
 			select {
@@ -178,29 +171,21 @@ func TestFind(t *testing.T) {
 // TestLocateBeside finds a program next to this one, unless other users could have put it there.
 func TestLocateBeside(t *testing.T) {
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	dir := filepath.Dir(self)
 	const name = "nettoll-test-flanneld"
 	beside := filepath.Join(dir, name)
-	if err := os.WriteFile(beside, []byte("#!/bin/sh\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.WriteFile(beside, []byte("#!/bin/sh\n"), 0o755))
 	t.Cleanup(func() { _ = os.Remove(beside) })
 	if path, err := (Paths{}).Locate(name, "make tools"); err != nil || path != beside {
 		t.Errorf("%s, %v", path, err)
 	}
-	if err := os.Chmod(beside, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.Chmod(beside, 0o777))
 	path, err := (Paths{}).Locate(name, "make tools")
 	if err == nil || !errors.Is(err, platform.ErrUnsupported) || !strings.Contains(err.Error(), beside+" is ignored: everybody may write to "+beside) {
 		t.Errorf("%s, %v", path, err)
 	}
-	if err := os.Chmod(beside, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.Chmod(beside, 0o644))
 	if path, err := (Paths{}).Locate(name, "make tools"); err == nil || !strings.Contains(err.Error(), "permission denied") {
 		t.Errorf("%s, %v", path, err)
 	}

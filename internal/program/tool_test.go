@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/workload"
@@ -20,9 +21,7 @@ func TestVersion(t *testing.T) {
 	number := regexp.MustCompile(`^v(\d\S*)$`)
 	says := func(text string) string {
 		path := filepath.Join(t.TempDir(), "program")
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n[ \"$1\" = -V ] && echo '"+text+"'\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, os.WriteFile(path, []byte("#!/bin/sh\n[ \"$1\" = -V ] && echo '"+text+"'\n"), 0o755))
 		return path
 	}
 	answer := Program{Name: "answer", Flag: "-V", Says: number}
@@ -100,9 +99,7 @@ func TestTrial(t *testing.T) {
 	}
 	found := Paths{"ask": "/bin/ask", "answer": "/bin/answer"}
 	trial, err := tool.Trial(job, found)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	s, c := trial.Servers[0], trial.Clients[0]
 	if s.Command.String() != "/bin/answer s" || s.Endpoint != a || fmt.Sprint(s.Listen) != "[tcp port 2 of 198.18.0.1]" || fmt.Sprint(s.Place.Hold) != "[198.18.0.1]" {
 		t.Errorf("server %+v", s)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"nettoll/internal/keeper"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 	"nettoll/sampler"
 	"nettoll/workload"
@@ -49,9 +50,7 @@ func TestRun(t *testing.T) {
 		Clients: []Client{{Endpoint: c, Command: sh("echo first; sleep 0.3")}, {Endpoint: c, Command: self(t, "spin", "700ms")}},
 		Lead:    moment, Window: 5 * moment,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if len(r.Clients) != 2 || r.Clients[0] != (Output{Stdout: "first\n"}) || r.Clients[1] != (Output{}) {
 		t.Errorf("clients said %+v", r.Clients)
 	}
@@ -70,9 +69,7 @@ func TestRun(t *testing.T) {
 
 func TestRunFails(t *testing.T) {
 	taken, err := net.Listen("tcp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer taken.Close()
 	inUse := taken.Addr().(*net.TCPAddr).Port
 	for _, c := range []struct {
@@ -181,9 +178,7 @@ func TestCancelledServer(t *testing.T) {
 	serve := e.handlers[methodServe]
 	e.handlers[methodServe] = func(ctx context.Context, params json.RawMessage) (any, error) {
 		result, err := serve(ctx, params)
-		if err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, err)
 		cancel()
 		<-ctx.Done()
 		return result, err
@@ -204,9 +199,7 @@ func TestServerKilled(t *testing.T) {
 	s := server(t, newEndpoint(t, "s"), "tcp")
 	j := workload.Job{Watch: workload.Watch{Open: func() {
 		for _, pid := range machine.Processes(t, "listen\x00tcp\x00"+s.Command.Args[2]) {
-			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-				t.Error(err)
-			}
+			iferr.Error(t, syscall.Kill(pid, syscall.SIGKILL))
 		}
 	}}}
 	_, err := Run(t.Context(), j, Trial{
@@ -241,26 +234,20 @@ func TestServerListensElsewhere(t *testing.T) {
 	if err := keeper.CanHold(); err != nil {
 		t.Skip(err)
 	}
-	if err := run(Place{Hold: []netip.Addr{at("tcp", n).At.Addr()}}, "0.0.0.0"); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, run(Place{Hold: []netip.Addr{at("tcp", n).At.Addr()}}, "0.0.0.0"))
 }
 
 // TestPortOfAnother checks that a port counts as free if it is in use only at another address.
 func TestPortOfAnother(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.2:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer l.Close()
 	n := l.Addr().(*net.TCPAddr).Port
 	_, err = Run(t.Context(), workload.Job{}, Trial{
 		Servers: []Server{{Endpoint: newEndpoint(t, "s"), Command: self(t, "listen", "tcp", strconv.Itoa(n), "127.0.0.1"), Listen: []Port{at("tcp", n)}}},
 		Clients: []Client{{Endpoint: newEndpoint(t, "c"), Command: sh("true")}}, Window: moment,
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, err)
 }
 
 // TestServerThatForks checks that a server ends with its trial, together with all its descendants,
@@ -272,9 +259,7 @@ func TestServerThatForks(t *testing.T) {
 	_, err := Run(t.Context(), workload.Job{}, Trial{
 		Servers: []Server{s}, Clients: []Client{{Endpoint: newEndpoint(t, "c"), Command: sh("sleep 0.3")}}, Window: moment,
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, err)
 	gone(t, "sleep\x0054321.9")
 }
 
@@ -282,9 +267,7 @@ func TestServerThatForks(t *testing.T) {
 // before the window closes: proc_pid_stat(5) counts it in whole ticks.
 func TestServersChildren(t *testing.T) {
 	fifo := t.TempDir() + "/fifo"
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, syscall.Mkfifo(fifo, 0o600))
 	s := server(t, newEndpoint(t, "s"), "tcp")
 	s.Command.Args = append(s.Command.Args, fifo)
 	s.Command.Env = []string{"GORACE=atexit_sleep_ms=0"} // a server that is slow to end would be killed
@@ -292,14 +275,10 @@ func TestServersChildren(t *testing.T) {
 		Servers: []Server{s}, Lead: 2 * moment, Window: 20 * moment,
 		Clients: []Client{{Endpoint: newEndpoint(t, "c"), Command: sh("sleep 0.4; echo > " + fifo + "; sleep 2")}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	told, _, _ := strings.Cut(r.Servers[0].Stdout, "\n")
 	used, err := strconv.ParseFloat(told, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if got := r.Server.Total(); got < 0.98*used || got > used+4./sampler.Ticks {
 		t.Errorf("the server used %v s of CPU time, its child alone %v s", got, used)
 	}
@@ -388,9 +367,7 @@ func TestLimit(t *testing.T) {
 // TestStop ends a program that ignores SIGTERM.
 func TestStop(t *testing.T) {
 	k, err := launch(sh("trap '' TERM; echo ready; while :; do sleep 54321.8; done"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for k.out.String() != "ready\n" {
 		time.Sleep(time.Millisecond)
 	}

@@ -13,6 +13,7 @@ import (
 	"nettoll/internal/bootstrap"
 	"nettoll/internal/nsexec"
 	"nettoll/internal/remote"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 )
 
@@ -29,34 +30,22 @@ func thereWith(t *testing.T, changes string, tools *bootstrap.Tools) (*remote.Ho
 	command := platform.Command{Path: platform.Self, Args: []string{"agent", "injected", mark}}
 	if changes != "" {
 		self, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		command = platform.Command{Path: "unshare", Args: []string{"-m", "--propagation", "private", "sh", "-ec", changes + "\nexec " + self + " agent injected " + mark}}
 	}
 	p, err := nsexec.Start(t.Context(), "h1", "", os.Environ(), command)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	in, err := bootstrap.Inject(t.Context(), p, mark, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	h := remote.NewHost("h1", "another machine", agent.Dial(in), tools)
-	t.Cleanup(func() {
-		if err := h.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { iferr.Error(t, h.Close()) })
 	return h, p
 }
 
 func run(t *testing.T, e platform.Endpoint, script string) platform.Process {
 	t.Helper()
 	p, err := e.Start(t.Context(), platform.Command{Path: "sh", Args: []string{"-c", script}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return p
 }
 
@@ -76,18 +65,14 @@ func TestProcesses(t *testing.T) {
 	}
 	// Output from before the end can be read after it.
 	p = run(t, h, "echo here")
-	if err := p.Wait(); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, p.Wait())
 	if b, err := io.ReadAll(p.Stdout()); err != nil || string(b) != "here\n" {
 		t.Errorf("%q, %v", b, err)
 	}
 	// Streams of the caller's own.
 	var out, errs strings.Builder
 	p, err := h.Start(t.Context(), platform.Command{Path: "sh", Args: []string{"-c", "cat; echo oh >&2"}, Stdin: strings.NewReader("given"), Stdout: &out, Stderr: &errs})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if err := p.Wait(); err != nil || out.String() != "given" || errs.String() != "oh\n" || p.Stdout() != nil {
 		t.Errorf("%v, %q, %q", err, out.String(), errs.String())
 	}
@@ -97,9 +82,7 @@ func TestProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := p.Kill(); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, p.Kill())
 	}
 	if rest, err := io.ReadAll(p.Stdout()); err != nil || len(rest) > 0 {
 		t.Errorf("after the end: %q, %v", rest, err)
@@ -118,9 +101,7 @@ func TestProcesses(t *testing.T) {
 func TestContainers(t *testing.T) {
 	h, _ := there(t)
 	all, err := h.Containers(t.Context(), 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	seen := map[string]bool{}
 	for i, e := range all {
 		if want := fmt.Sprintf("h1c%d", i+1); e.Name() != want || e.OnHost() != "h1" {
@@ -128,9 +109,7 @@ func TestContainers(t *testing.T) {
 		}
 		p := run(t, e, "readlink /proc/self/ns/net")
 		b, err := io.ReadAll(p.Stdout())
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		seen[string(b)] = true
 		devices, err := e.(*remote.Container).Interfaces(t.Context())
 		if err != nil || len(devices) != 1 || devices[0].Name != "lo" {
@@ -141,9 +120,7 @@ func TestContainers(t *testing.T) {
 	if err != nil || len(seen) != 2 || seen[own+"\n"] {
 		t.Errorf("namespaces %v, own %s, %v", seen, own, err)
 	}
-	if err := (&remote.Hosts{Machines: []*remote.Host{h}}).Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, (&remote.Hosts{Machines: []*remote.Host{h}}).Close(t.Context()))
 	if _, err := all[0].Start(t.Context(), platform.Command{Path: "true"}); err == nil {
 		t.Error("a process was started in a namespace that was removed")
 	}
@@ -159,12 +136,8 @@ func TestMachineEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h, p := there(t)
 			c, err := agent.Start(t.Context(), h)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := end(p); err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
+			iferr.Fatal(t, end(p))
 			ended := make(chan error, 1)
 			go func() { ended <- c.Call(t.Context(), bootstrap.MethodAlive, nil, nil) }()
 			select {

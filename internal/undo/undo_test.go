@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/undo"
 )
 
@@ -22,9 +23,7 @@ func TestCloseRemovesTheLatestFirstAndOnce(t *testing.T) {
 		})
 	}
 	for range 2 {
-		if err := s.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, s.Close(t.Context()))
 	}
 	if want := []string{"rules", "veth", "bridge"}; !slices.Equal(got, want) {
 		t.Errorf("removed %v, want %v", got, want)
@@ -58,9 +57,7 @@ func TestStackCanBeUsedAgain(t *testing.T) {
 	n := 0
 	for range 2 {
 		s.Push("thing", func(context.Context) error { n++; return nil })
-		if err := s.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, s.Close(t.Context()))
 	}
 	if n != 2 {
 		t.Errorf("%d removals, want 2", n)
@@ -74,9 +71,7 @@ func TestRemovalMayPushAnother(t *testing.T) {
 		s.Push("its files", func(context.Context) error { late = true; return nil })
 		return nil
 	})
-	if err := errors.Join(s.Close(t.Context()), s.Close(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, errors.Join(s.Close(t.Context()), s.Close(t.Context())))
 	if !late {
 		t.Error("what was pushed during Close is still there after the next")
 	}

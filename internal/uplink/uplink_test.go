@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"nettoll/internal/nl"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 )
 
@@ -165,9 +166,7 @@ func text(l platform.Uplink) string {
 
 func TestWays(t *testing.T) {
 	links, err := Join(t.Context(), []Machine{unreached("eth0 10.0.0.1/24"), unreached("en1 10.0.0.2/24")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if got, want := Ways([]string{"a", "b"}, links), []string{"a (10.0.0.1, eth0) and b (10.0.0.2, en1)"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

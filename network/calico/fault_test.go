@@ -9,6 +9,7 @@ import (
 
 	"nettoll/internal/nl"
 	"nettoll/internal/nsexec"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/network/calico"
 	"nettoll/network/networktest"
@@ -39,9 +40,7 @@ func built(t *testing.T, name string) (second platform.Host, fault func() error)
 	t.Helper()
 	n := networktest.Build(t, named(t, name), networktest.Pair)
 	fault = func() error { return n.Broken(t.Context()) }
-	if err := fault(); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, fault())
 	return n.Hosts[1], fault
 }
 
@@ -49,9 +48,7 @@ func built(t *testing.T, name string) (second platform.Host, fault func() error)
 func TestLostTunnel(t *testing.T) {
 	second, fault := built(t, "calico-vxlan")
 	err := nl.With(second.Facts().NetNS, func(n *nl.NS) error { return n.Remove("vxlan.calico") })
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	err = fault()
 	if err == nil || !strings.HasPrefix(err.Error(), "calico on h2 has lost another host: no route to 198.19.0.0/20 of h1 over vxlan.calico") {
 		t.Error(err)
@@ -61,9 +58,7 @@ func TestLostTunnel(t *testing.T) {
 // TestLostPolicies has one host lose all rules, while felix keeps running.
 func TestLostPolicies(t *testing.T) {
 	second, fault := built(t, "calico-bgp-policy")
-	if err := nsexec.Run(t.Context(), second, platform.Command{Path: "ip6tables-nft", Args: []string{"-F"}, Stdout: io.Discard}); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, nsexec.Run(t.Context(), second, platform.Command{Path: "ip6tables-nft", Args: []string{"-F"}, Stdout: io.Discard}))
 	var wrong *network.WrongPath
 	if err := fault(); !errors.As(err, &wrong) || wrong.Finding != "felix on h2 has written 0 of 10 policies (cali-pi-…)" {
 		t.Error(err)

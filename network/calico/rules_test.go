@@ -6,6 +6,7 @@ import (
 
 	"nettoll/internal/felix"
 	"nettoll/internal/plumb"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 )
 
@@ -57,9 +58,7 @@ func TestPoliciesThatFelixHasNotWritten(t *testing.T) {
 		{"", "", 0},
 	} {
 		all, err := felix.Parse(c.text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		got := ""
 		if err := (&build{tech: variant{policies: c.policies}}).ruled(host, all); err != nil {
 			got = err.Error()
@@ -69,9 +68,7 @@ func TestPoliciesThatFelixHasNotWritten(t *testing.T) {
 		}
 	}
 	all, err := felix.Parse(without("cali-pi-default.policy1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	empty := &plumb.Host{Host: named{}}
 	if err := (&build{tech: variant{policies: 2}}).ruled(empty, all); err != nil {
 		t.Errorf("a host without containers, which no policy applies to: %v", err)

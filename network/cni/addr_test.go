@@ -3,6 +3,7 @@ package cni_test
 import (
 	"testing"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/network/cni"
 	"nettoll/platform/lab"
@@ -14,9 +15,7 @@ const twice = "use host-local without a dataDir of its own, or a subnet for each
 func TestAddressThatTwoContainersHave(t *testing.T) {
 	list, err := cni.Load(write(t, `{"cniVersion": "1.0.0", "name": "fixed", "plugins": [{"type": "bridge", "bridge": "br-fixed",
 		"ipam": {"type": "static", "addresses": [{"address": "10.79.0.2/16"}]}}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	tech := cni.New(list, cni.Usual())
 	platformtest.Require(t, "static", tech.Probe(t.Context(), lab.New()))
 	for _, hosts := range []int{1, 2} {

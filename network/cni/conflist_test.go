@@ -7,15 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network/cni"
 )
 
 func write(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "net.conflist")
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.WriteFile(file, []byte(text), 0o644))
 	return file
 }
 
@@ -66,16 +65,10 @@ func TestConflistsThatAreNoFiles(t *testing.T) {
 func TestConflistHasPluginsOfItsFolder(t *testing.T) {
 	file := write(t, `{"name": "net", "cniVersion": "1.1.0", "plugins": [{"type": "first"}]}`)
 	dir := filepath.Join(filepath.Dir(file), "net")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "10-second.conf"), []byte(`{"type": "second"}`), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.Mkdir(dir, 0o755))
+	iferr.Fatal(t, os.WriteFile(filepath.Join(dir, "10-second.conf"), []byte(`{"type": "second"}`), 0o644))
 	list, err := cni.Load(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if got := list.Types(); list.Name() != "net" || !slices.Equal(got, []string{"first", "second"}) {
 		t.Errorf("%s: %q", list.Name(), got)
 	}
@@ -84,9 +77,7 @@ func TestConflistHasPluginsOfItsFolder(t *testing.T) {
 func TestPluginsThatAreNotThere(t *testing.T) {
 	in := cni.Folders{script(t, "there", "exit 1"), "/nowhere"}
 	flat := write(t, "")
-	if err := os.WriteFile(filepath.Join(in[0], "flat"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.WriteFile(filepath.Join(in[0], "flat"), nil, 0o644))
 	for text, want := range map[string]string{
 		`{"name": "a", "plugins": [{"type": "there"}]}`:                                 "",
 		`{"name": "a", "plugins": [{"type": "brigde"}]}`:                                flat + ": the CNI plugin brigde: not supported here (needs the program brigde): it is in none of " + in.String(),
@@ -95,9 +86,7 @@ func TestPluginsThatAreNotThere(t *testing.T) {
 		`{"name": "a", "plugins": [{"type": "flat"}]}`:                                  flat + ": the CNI plugin flat: not supported here (needs the program flat): " + filepath.Join(in[0], "flat") + " cannot be executed",
 	} {
 		list, err := cni.Parse(flat, []byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		got := ""
 		if err := cni.New(list, in).Probe(t.Context(), nil); err != nil {
 			got = err.Error()

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/network/cni"
 	"nettoll/platform/lab"
@@ -19,9 +20,7 @@ func TestDetachingEndsWithItsTime(t *testing.T) {
 `+makes+gives)}
 	topo := network.Topology{Hosts: 1, Servers: 1, Clients: 5}
 	n, err := cni.New(conflist(t, "1.0.0", "stays"), in).Connect(t.Context(), topo, lab.New())
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	err = n.Close(ctx)

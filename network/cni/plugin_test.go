@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/network/cni"
 	"nettoll/platform/lab"
@@ -35,18 +36,14 @@ func script(t *testing.T, name, body string) string {
 if [ "$CNI_COMMAND" = VERSION ]; then echo '{"cniVersion": "1.0.0", "supportedVersions": ["1.0.0"]}'; exit; fi
 echo "$CNI_COMMAND $CNI_CONTAINERID" >>"${0%/*}/calls"
 ` + body + "\n"
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755))
 	return dir
 }
 
 func conflist(t *testing.T, version, plugin string) *cni.Conflist {
 	t.Helper()
 	list, err := cni.Load(write(t, fmt.Sprintf(`{"name": "mine", "cniVersion": %q, "plugins": [{"type": %q}]}`, version, plugin)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return list
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network/cni"
 	"nettoll/platform/lab"
 )
@@ -14,30 +15,20 @@ import (
 // State that plugins keep in their default place must not reach the machine's own state.
 func TestStateOfTheMachineIsHidden(t *testing.T) {
 	// Only in this lab, so that the test needs no such folder on the machine.
-	if err := unix.Mount("tmpfs", "/var/lib", "tmpfs", 0, ""); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, unix.Mount("tmpfs", "/var/lib", "tmpfs", 0, ""))
 	defer unix.Unmount("/var/lib", unix.MNT_DETACH)
 	const kept = "/var/lib/cni/of-the-machine"
-	if err := os.Mkdir("/var/lib/cni", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(kept, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.Mkdir("/var/lib/cni", 0o755))
+	iferr.Fatal(t, os.WriteFile(kept, nil, 0o644))
 	in := cni.Folders{script(t, "keeper", `
 [ -e `+kept+` ] && { echo it is not hidden >&2; exit 1; }
 touch /var/lib/cni/`+"$CNI_CONTAINERID\n"+makes+gives)}
 	n, err := cni.New(conflist(t, "1.0.0", "keeper"), in).Connect(t.Context(), pair, lab.New())
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if remarks := n.Remarks(); len(remarks) != 1 {
 		t.Errorf("remarks on a path that is not known: %q", remarks)
 	}
-	if err := n.Close(context.Background()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, n.Close(context.Background()))
 	files, err := os.ReadDir("/var/lib/cni")
 	if err != nil || len(files) != 1 || files[0].Name() != "of-the-machine" {
 		t.Errorf("the machine has %v, %v", files, err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/network/cni"
 	"nettoll/network/networktest"
@@ -28,9 +29,7 @@ const mine = `{"cniVersion": "0.4.0", "name": "Mine.1", "plugins": [
 func users(t *testing.T, text string) network.Driver {
 	t.Helper()
 	list, err := cni.Load(write(t, text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	tech := cni.New(list, cni.Usual())
 	err = tech.Probe(t.Context(), lab.New())
 	platformtest.Require(t, "bridge", err)
@@ -91,9 +90,7 @@ func TestUsersConflist(t *testing.T) {
 func TestUsersConflistIsTakenDown(t *testing.T) {
 	tech := users(t, mine)
 	n, err := tech.Connect(t.Context(), pair, lab.New())
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	client, server := n.Clients[0], n.Servers[0]
 	addr, err := n.Addr(client, server, network.IPv4)
 	if err != nil || !netip.MustParsePrefix("10.77.0.0/16").Contains(addr) {
@@ -102,9 +99,7 @@ func TestUsersConflistIsTakenDown(t *testing.T) {
 	if got := path(n, network.IPv4); got != "h1c2/eth0 h1/veth-h1c2 h1/veth-h1c1 h1c1/eth0" {
 		t.Error(got)
 	}
-	if err := n.Close(context.Background()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, n.Close(context.Background()))
 }
 
 // A bridge of one host does not lead to another, which is reported before anything is tried.
@@ -150,9 +145,7 @@ echo '{"cniVersion": "1.0.0"}'
 func TestUsersPluginThatRoutesBetweenHosts(t *testing.T) {
 	tech := cni.New(conflist(t, "1.0.0", "between"), cni.Folders{script(t, "between", between)})
 	n, err := tech.Connect(t.Context(), networktest.Pair, lab.New())
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if got := path(n, network.IPv4); got != "h2c1/eth0 h2/veth-h2c1 h2/br-t h2/eth0 h1/eth0 h1/br-t h1/veth-h1c1 h1c1/eth0" {
 		t.Error(got)
 	}
@@ -160,8 +153,6 @@ func TestUsersPluginThatRoutesBetweenHosts(t *testing.T) {
 	if len(remarks) != 1 || remarks[0] != "the MTU of h1c1 is 9000, and that of the underlay 1500: large packets do not cross in one piece" {
 		t.Errorf("remarks %q", remarks)
 	}
-	if err := n.Close(context.Background()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, n.Close(context.Background()))
 	measured(t, tech, 4)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/network/cni"
 	"nettoll/network/networktest"
@@ -31,9 +32,7 @@ func TestWaysOfFamiliesDiffer(t *testing.T) {
 	for there in 1 2; do [ $there = $host ] || ip -6 route add fd00:$there::/64 dev six; done
 `))}
 	n, err := cni.New(conflist(t, "1.0.0", "between"), in).Connect(t.Context(), networktest.Pair, lab.New())
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer n.Close(context.Background())
 	for family, want := range map[network.Family]string{
 		network.IPv4: "h2c1/eth0 h2/veth-h2c1 h2/br-t h2/eth0 h1/eth0 h1/br-t h1/veth-h1c1 h1c1/eth0",
@@ -49,9 +48,7 @@ func TestWaysOfFamiliesDiffer(t *testing.T) {
 func TestFamilyWithoutWay(t *testing.T) {
 	in := cni.Folders{script(t, "between", twoFamilies(""))}
 	n, err := cni.New(conflist(t, "1.0.0", "between"), in).Connect(t.Context(), networktest.Pair, lab.New())
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer n.Close(context.Background())
 	client, server := n.Clients[0], n.Servers[0]
 	for _, ends := range [][2]platform.Endpoint{{client, server}, {server, client}} {

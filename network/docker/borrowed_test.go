@@ -15,6 +15,7 @@ import (
 	"nettoll/docker/engine"
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/network/docker"
 	"nettoll/network/kernel"
@@ -53,15 +54,9 @@ func install(t *testing.T, args ...string) dial {
 func machine(t *testing.T, d dial) *engine.Host {
 	t.Helper()
 	c, here, err := d(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	e := engine.NewEngine(c, "fedcba9876543210", engine.Image{})
-	t.Cleanup(func() {
-		if err := e.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { iferr.Error(t, e.Close(context.Background())) })
 	return engine.Borrow(e, 0, here)
 }
 
@@ -152,9 +147,7 @@ func refused(t *testing.T, p platform.Platform, tech network.Driver, topo networ
 func hasDummy(t *testing.T) bool {
 	t.Helper()
 	ns, err := netns.New(t.Context(), 1, func() error { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer ns[0].Close()
 	return nl.With(ns[0].Path(), func(n *nl.NS) error {
 		return n.Add(&netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Name: "parent"}})
@@ -169,9 +162,7 @@ func TestBorrowedEngineWithoutRules(t *testing.T) {
 	p := engines(t, platforms.Options{Dial: []func(context.Context) (*client.Client, bool, error){d}})
 	onMachine(t, p, byName(t, "published"))
 	n, err := byName(t, "published").Connect(t.Context(), network.Topology{Hosts: 1, Servers: 1, Clients: 1}, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, l := range networktest.State(t, host) {
 		if strings.Contains(l, "table nettoll") {
 			t.Errorf("on the machine there is: %s", l)
@@ -189,7 +180,5 @@ func TestBorrowedEngineWithoutRules(t *testing.T) {
 			t.Errorf("the port is published at %v, %v; want loopback", a, err)
 		}
 	}
-	if err := n.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, n.Close(t.Context()))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/moby/moby/client"
 
 	dockerd "nettoll/docker/engine"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/platform"
 	platforms "nettoll/platform/docker"
@@ -21,28 +22,20 @@ func TestUserBridgeWithoutItsAddresses(t *testing.T) {
 	platformtest.Require(t, "dockerd", dockerd.Available())
 	p := engines(t, platforms.Options{Lab: lab.New()})
 	hosts, err := p.Engines(t.Context(), platform.HostRequest{Count: 1}, dockerd.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	_, err = hosts.Docker[0].Engine.Client.NetworkCreate(t.Context(), "theirs", client.NetworkCreateOptions{
 		Driver: "bridge", IPAM: &moby.IPAM{Driver: "default", Config: []moby.IPAMConfig{{Subnet: netip.MustParsePrefix("198.19.250.0/24")}}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if err := hosts.Close(t.Context()); err != nil { // the network is built on these hosts
 		t.Fatal(err)
 	}
 	n, err := byName(t, "user-bridge").Connect(t.Context(), network.Topology{Hosts: 1, Servers: 1, Clients: 1}, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if _, err := n.Addr(n.Clients[0], n.Servers[0], network.IPv4); err != nil {
 		t.Error(err)
 	}
 	_, err = n.Addr(n.Clients[0], n.Servers[0], network.IPv6)
 	missing(t, err, "another network of the engine has them", "nettoll clean")
-	if err := n.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, n.Close(t.Context()))
 }

@@ -7,6 +7,7 @@ import (
 	"nettoll/docker/engine"
 	"nettoll/docker/rootfs"
 	"nettoll/internal/testutil"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/network/docker"
 	"nettoll/network/flannel"
@@ -47,19 +48,11 @@ func TestConformance(t *testing.T) {
 func engines(t *testing.T, o platforms.Options) *platforms.Docker {
 	t.Helper()
 	agent, err := rootfs.Agent()
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	image, err := rootfs.New(agent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	o.Run, o.Image = "0123456789abcdef", engine.Image{Root: image}
 	p := platforms.New(o)
-	t.Cleanup(func() {
-		if err := p.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { iferr.Error(t, p.Close(context.Background())) })
 	return p
 }

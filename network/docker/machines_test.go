@@ -12,6 +12,7 @@ import (
 
 	"nettoll/docker/dockertest"
 	"nettoll/docker/engine"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/network/docker"
 	"nettoll/network/networktest"
@@ -31,9 +32,7 @@ func TestBetweenMachines(t *testing.T) {
 		_, err := byName(t, name).Connect(t.Context(), one, closed)
 		missing(t, err, "your permission", "--through-my-network")
 	}
-	if err := closed.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, closed.Close(t.Context()))
 
 	var hosts []platform.Host
 	for _, e := range d {
@@ -42,11 +41,7 @@ func TestBetweenMachines(t *testing.T) {
 	before := networktest.State(t, hosts...)
 	o.Through, o.Names = true, []string{"a", "b"}
 	p := platforms.New(o)
-	t.Cleanup(func() {
-		if err := p.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { iferr.Error(t, p.Close(context.Background())) })
 	ends := make([]string, len(d))
 	for i, e := range d {
 		ends[i] = fmt.Sprintf("%s (%s, eth0)", o.Names[i], e.Uplink().Addr4.Addr())
@@ -107,9 +102,7 @@ func TestBetweenMachines(t *testing.T) {
 			overCards(t, trial)
 		}
 	})
-	if err := p.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, p.Close(t.Context()))
 	ours := make(client.Filters).Add("label", engine.Label+"="+o.Run)
 	for _, e := range d {
 		dockertest.Until(t, "no container is left on "+e.Name(), func() bool { // one that is being removed is still listed

@@ -9,6 +9,7 @@ import (
 	"nettoll/docker/dockertest"
 	dockerd "nettoll/docker/engine"
 	"nettoll/internal/nl"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 	platforms "nettoll/platform/docker"
 	"nettoll/platform/lab"
@@ -22,9 +23,7 @@ func TestPortsThatAreMovedInMidTrial(t *testing.T) {
 	platformtest.Require(t, "dockerd", dockerd.Available())
 	p := engines(t, platforms.Options{Lab: lab.New()})
 	hosts, err := p.Engines(t.Context(), platform.HostRequest{Count: 1}, dockerd.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if err := hosts.Close(t.Context()); err != nil { // the network is built on these hosts
 		t.Fatal(err)
 	}
@@ -50,9 +49,7 @@ func TestPortsThatAreMovedInMidTrial(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, err)
 	}
 	trials := dockertest.Disturbance{
 		Network: "docker:bridge", Platform: p, Driver: byName(t, "bridge"), Hosts: 1, Rounds: 1, Duration: 0.5, Do: move,

@@ -14,6 +14,7 @@ import (
 
 	"nettoll/docker/engine"
 	"nettoll/docker/rootfs"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/network/docker"
 	"nettoll/network/networktest"
@@ -30,9 +31,7 @@ func swarms(t *testing.T) *platforms.Docker {
 	t.Helper()
 	platformtest.Require(t, "dockerd", engine.Available())
 	p, err := shared()
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return p
 }
 
@@ -65,14 +64,8 @@ func ownSwarms(t *testing.T) *platforms.Docker {
 	besideOthers(t)
 	platformtest.Require(t, "dockerd", engine.Available())
 	p, err := newSwarms()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	iferr.Fatal(t, err)
+	t.Cleanup(func() { iferr.Error(t, p.Close(context.Background())) })
 	return p
 }
 
@@ -188,23 +181,17 @@ func TestPage(t *testing.T) { networktest.Page(t, swarms(t), "swarm:", inSwarm(t
 func leavesNothing(t *testing.T, p *platforms.Docker, name string, hosts int) {
 	t.Helper()
 	kept, err := p.Hosts(t.Context(), platform.HostRequest{Count: hosts})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if err := kept.Close(t.Context()); err != nil { // the network is built on these hosts
 		t.Fatal(err)
 	}
 	n, err := inSwarm(t, name).Connect(t.Context(), topology(t, hosts), p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if !givenUp(t, kept) && len(labelled(t, kept)) == 0 {
 		t.Error("nothing carries the label while the network is there")
 	}
 	for range 2 { // closing twice must do no harm
-		if err := n.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, n.Close(t.Context()))
 	}
 	if givenUp(t, kept) {
 		return
@@ -235,25 +222,19 @@ func labelled(t *testing.T, hosts platform.Hosts) (all []string) {
 	for _, h := range hosts.All() {
 		c := h.(*engine.Host).Engine.Client
 		containers, err := c.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: ours})
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		for _, o := range containers.Items {
 			all = append(all, h.Name()+": container "+strings.Join(o.Names, " "))
 		}
 		networks, err := c.NetworkList(t.Context(), client.NetworkListOptions{Filters: ours})
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		for _, o := range networks.Items {
 			all = append(all, h.Name()+": network "+o.Name)
 		}
 	}
 	manager := hosts.(*engine.Hosts).Swarm.Manager
 	services, err := manager.Engine.Client.ServiceList(t.Context(), client.ServiceListOptions{Filters: ours})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, o := range services.Items {
 		all = append(all, "service "+o.Spec.Name)
 	}
@@ -275,9 +256,7 @@ func encrypted(t *testing.T, p *platforms.Docker) {
 	var wrong *network.WrongPath
 	switch {
 	case err == nil:
-		if err := n.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, n.Close(t.Context()))
 		for _, trial := range measured(t, p, "overlay-encrypted", 2) {
 			if !strings.Contains(hops(trial, false), " h2/esp-h1 ") {
 				t.Errorf("%s: no hop proves encryption: %s", trial.Cell.Key(), hops(trial, false))
@@ -300,15 +279,11 @@ func encrypted(t *testing.T, p *platforms.Docker) {
 func leavesNothingNow(t *testing.T, p *platforms.Docker, hosts int) {
 	t.Helper()
 	kept, err := p.Hosts(t.Context(), platform.HostRequest{Count: hosts})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if left := labelled(t, kept); len(left) > 0 {
 		t.Errorf("left: %s", strings.Join(left, ", "))
 	}
-	if err := kept.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, kept.Close(t.Context()))
 }
 
 func TestServices(t *testing.T) {

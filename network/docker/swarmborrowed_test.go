@@ -13,6 +13,7 @@ import (
 
 	"nettoll/docker/engine"
 	"nettoll/docker/rootfs"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/turn"
 	"nettoll/network"
 	"nettoll/network/networktest"
@@ -28,9 +29,7 @@ func daemons(t *testing.T, n int) []*engine.Private {
 	t.Helper()
 	platformtest.Require(t, "dockerd", engine.Available())
 	hosts, err := lab.New().Hosts(t.Context(), platform.HostRequest{Count: n})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	all, errs := make([]*engine.Private, n), make([]error, n)
 	var starting sync.WaitGroup
 	for i, h := range hosts.All() {
@@ -44,20 +43,14 @@ func daemons(t *testing.T, n int) []*engine.Private {
 		for _, d := range all {
 			if d != nil {
 				stopping.Go(func() {
-					if err := d.Stop(); err != nil {
-						t.Error(err)
-					}
+					iferr.Error(t, d.Stop())
 				})
 			}
 		}
 		stopping.Wait()
-		if err := hosts.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, hosts.Close(context.Background()))
 	})
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, errors.Join(errs...))
 	return all
 }
 
@@ -65,13 +58,9 @@ func daemons(t *testing.T, n int) []*engine.Private {
 func options(t *testing.T, of ...*engine.Private) platforms.Options {
 	t.Helper()
 	agent, err := rootfs.Agent()
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	image, err := rootfs.New(agent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	o := platforms.Options{Run: "0123456789abcdef", Image: engine.Image{Root: image}}
 	for _, d := range of {
 		o.Dial = append(o.Dial, func(ctx context.Context) (*client.Client, bool, error) {
@@ -95,11 +84,7 @@ func borrowed(t *testing.T, of ...*engine.Private) *platforms.Docker {
 func asSwarm(t *testing.T, o platforms.Options) *platforms.Docker {
 	t.Helper()
 	p := platforms.NewSwarm(o)
-	t.Cleanup(func() {
-		if err := p.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { iferr.Error(t, p.Close(context.Background())) })
 	return p
 }
 
@@ -135,9 +120,7 @@ func TestSwarmOfTheUser(t *testing.T) {
 
 	// The manager need not be the first engine, nor take part in a measurement.
 	p := borrowed(t, d[1], d[0])
-	if err := p.Probe(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, p.Probe(t.Context()))
 	for i, name := range []string{"overlay", "service-dnsrr"} {
 		for _, hosts := range []int{1, 2} {
 			t.Run(fmt.Sprintf("%s/hosts=%d", name, hosts), func(t *testing.T) {
@@ -151,9 +134,7 @@ func TestSwarmOfTheUser(t *testing.T) {
 		_, err := inSwarm(t, name).Connect(t.Context(), network.Topology{Hosts: 2, Servers: 1, Clients: 1}, p)
 		missing(t, err, what, "")
 	}
-	if err := p.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, p.Close(t.Context()))
 
 	// Its nodes reach each other where the swarm knows them, and overlays are seen on the same devices.
 	o := options(t, d[1], d[0])

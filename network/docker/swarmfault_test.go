@@ -8,6 +8,7 @@ import (
 
 	"nettoll/docker/dockertest"
 	dockerd "nettoll/docker/engine"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 	platforms "nettoll/platform/docker"
 	"nettoll/record"
@@ -34,9 +35,7 @@ func rounds(t *testing.T, p platform.Platform, n int, disturb func()) []record.T
 func second(t *testing.T, p *platforms.Docker) *dockerd.Host {
 	t.Helper()
 	hosts, err := p.Engines(t.Context(), platform.HostRequest{Count: 2}, dockerd.Settings{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if err := hosts.Close(t.Context()); err != nil { // they are kept for the next network
 		t.Fatal(err)
 	}
@@ -69,8 +68,6 @@ func TestPartition(t *testing.T) {
 		if err == nil {
 			err = cut.Wait()
 		}
-		if err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, err)
 	}))
 }

@@ -11,6 +11,7 @@ import (
 	"nettoll/internal/daemon"
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/network/networktest"
 	"nettoll/platform"
@@ -39,9 +40,7 @@ func named(t *testing.T, name string) variant {
 func connect(t *testing.T, v variant, p platform.Platform) *build {
 	t.Helper()
 	n, err := v.recipe().Lay(t.Context(), networktest.Pair, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	b, err := v.build(t.Context(), n)
 	if err != nil {
 		t.Fatal(n.Abandon(t.Context(), err))
@@ -53,11 +52,7 @@ func connect(t *testing.T, v variant, p platform.Platform) *build {
 func built(t *testing.T, name string) *build {
 	t.Helper()
 	n := connect(t, named(t, name), lab.New())
-	t.Cleanup(func() {
-		if err := n.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { iferr.Error(t, n.Close(context.Background())) })
 	return n
 }
 
@@ -69,12 +64,8 @@ func within(long time.Duration, ready func() bool) {
 
 func TestKilledDaemonIsNamed(t *testing.T) {
 	n := built(t, "flannel-udp")
-	if err := n.Standing().Fault(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := n.flannelds[1].Kill(); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, n.Standing().Fault(t.Context()))
+	iferr.Fatal(t, n.flannelds[1].Kill())
 	var err error
 	within(5*time.Second, func() bool {
 		err = n.Standing().Fault(t.Context())
@@ -91,9 +82,7 @@ func TestOtherRouteIsFound(t *testing.T) {
 	err := nl.With(h.NS, func(in *nl.NS) error {
 		return in.Route(plumb.Subnet(1, false), n.Hosts[1].Uplink().Addr4.Addr(), h.Uplink().Device)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	err = n.Standing().Fault(t.Context())
 	var wrong *network.WrongPath
 	if !errors.As(err, &wrong) || !strings.Contains(wrong.Finding, "h1 sends packets for the containers of h2 through "+h.Uplink().Device) {
@@ -106,9 +95,7 @@ func TestComplaintIsNoted(t *testing.T) {
 	n := built(t, "flannel-vxlan")
 	before := len(n.Standing().Remarks())
 	lease := map[string]any{"PublicIP": "198.18.0.9", "BackendType": "vxlan", "BackendData": "no object"}
-	if err := n.put(t.Context(), "subnets/198.19.128.0-20", lease); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, n.put(t.Context(), "subnets/198.19.128.0-20", lease))
 	var all []string
 	within(5*time.Second, func() bool {
 		all = n.Standing().Remarks()
@@ -119,9 +106,7 @@ func TestComplaintIsNoted(t *testing.T) {
 			t.Errorf("no remark %q… in %q", want, all)
 		}
 	}
-	if err := n.Standing().Fault(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, n.Standing().Fault(t.Context()))
 }
 
 // TestStoreThatIsDown checks that nettoll does not wait forever for flanneld, which waits forever
@@ -129,9 +114,7 @@ func TestComplaintIsNoted(t *testing.T) {
 func TestStoreThatIsDown(t *testing.T) {
 	tech := named(t, "flannel-host-gw")
 	n, err := tech.recipe().Lay(t.Context(), networktest.Pair, lab.New())
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer n.Close(context.Background())
 	b := &build{Network: n, backend: tech.backend, patience: 3 * time.Second}
 	if b.dir, err = daemon.State(&n.Stack); err != nil {
@@ -176,19 +159,13 @@ func TestKilledDaemonLeavesNothing(t *testing.T) {
 			on, hosts := networktest.Keep(t, lab.New(), 2)
 			first := &plumb.Host{Host: hosts.All()[0]}
 			own := []string{"-w", "-A", "FORWARD", "-s", "198.18.99.99", "-j", "DROP"}
-			if err := run(t.Context(), first, "iptables", own...); err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, run(t.Context(), first, "iptables", own...))
 			before := networktest.State(t, hosts.All()...)
 			n := connect(t, tech, on)
 			for _, d := range n.Needed[1:] {
-				if err := d.Kill(); err != nil {
-					t.Error(err)
-				}
+				iferr.Error(t, d.Kill())
 			}
-			if err := n.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
+			iferr.Error(t, n.Close(t.Context()))
 			networktest.Same(t, "after flanneld was killed", before, networktest.State(t, hosts.All()...))
 			for _, program := range []string{"iptables", "ip6tables"} {
 				if run(t.Context(), first, program, "-w", "-S", chain) == nil {

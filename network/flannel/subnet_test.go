@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network/networktest"
 	"nettoll/platform/lab"
 )
@@ -37,9 +38,7 @@ func TestNarrowUnderlayIsRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if err := n.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, n.Close(t.Context()))
 	}
 }
 

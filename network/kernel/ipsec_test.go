@@ -7,6 +7,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"nettoll/internal/netns"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/network/kernel"
 	"nettoll/network/networktest"
@@ -24,15 +25,11 @@ func TestIPsecLeavesNothing(t *testing.T) {
 	}
 	on, _ := networktest.Keep(t, lab.New(), 2)
 	n, err := tech.Connect(t.Context(), networktest.Pair, on)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	// Two directions and two families; a receiving host has one policy for itself and one for
 	// packets that it forwards.
 	want(t, n, 4, 6)
-	if err := n.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, n.Close(t.Context()))
 	want(t, n, 0, 0)
 }
 
@@ -40,9 +37,7 @@ func want(t *testing.T, n *network.Network, states, policies int) {
 	t.Helper()
 	for _, h := range n.Hosts {
 		s, p, err := associations(h.Facts().NetNS)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		if s != states || p != policies {
 			t.Errorf("%s has %d associations and %d policies, want %d and %d", h.Name(), s, p, states, policies)
 		}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/agent"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 	"nettoll/network/kernel"
 )
@@ -32,14 +33,10 @@ func proxied(t *testing.T) (at *net.TCPAddr, echo net.Listener, h map[string]age
 	t.Helper()
 	machine.Loopback(t)
 	echo, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	t.Cleanup(func() { echo.Close() })
 	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	at = free.Addr().(*net.TCPAddr)
 	free.Close()
 	h = kernel.Handlers()
@@ -54,18 +51,12 @@ func proxied(t *testing.T) (at *net.TCPAddr, echo net.Listener, h map[string]age
 func TestProxyWithoutFiles(t *testing.T) {
 	at, echo, _ := proxied(t)
 	client, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer unix.Close(client)
 	var was unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &was))
 	open, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	highest := 0
 	for _, f := range open {
 		var n int
@@ -75,13 +66,9 @@ func TestProxyWithoutFiles(t *testing.T) {
 	}
 	full := occupy(t, highest)
 	limit := unix.Rlimit{Cur: uint64(highest + 1), Max: was.Max}
-	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
 	restore := func() {
-		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &was))
 	}
 	err = unix.Connect(client, &unix.SockaddrInet4{Port: at.Port, Addr: [4]byte{127, 0, 0, 1}})
 	before := cpuTime(t)
@@ -91,15 +78,11 @@ func TestProxyWithoutFiles(t *testing.T) {
 	for _, f := range full {
 		f.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if used > 100*time.Millisecond {
 		t.Errorf("it used %v of CPU time in half a second, waiting for a file", used)
 	}
-	if err := echo.(*net.TCPListener).SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, echo.(*net.TCPListener).SetDeadline(time.Now().Add(20*time.Second)))
 	conn, err := echo.Accept()
 	if err != nil {
 		t.Fatalf("with files again, the connection is not carried: %v", err)
@@ -112,9 +95,7 @@ func occupy(t *testing.T, highest int) (all []*os.File) {
 	t.Helper()
 	for {
 		f, err := os.Open("/dev/null")
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		if int(f.Fd()) > highest {
 			f.Close()
 			return all
@@ -127,9 +108,7 @@ func occupy(t *testing.T, highest int) (all []*os.File) {
 func cpuTime(t *testing.T) time.Duration {
 	t.Helper()
 	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, unix.Getrusage(unix.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
@@ -145,17 +124,11 @@ func TestProxiedConnectionsObey(t *testing.T) {
 			t.Fatal(err)
 		}
 		client, err := net.Dial("tcp", at.String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		server, err := echo.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		own, err := os.ReadFile("/proc/sys/net/ipv4/tcp_congestion_control")
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		want = cmp.Or(want, strings.TrimSpace(string(own)))
 		// The proxy's ends are in this process, too: they are the sockets whose peers these two are.
 		for peer, c := range map[string]net.Conn{"client": client, "server": server} {
@@ -172,9 +145,7 @@ func TestProxiedConnectionsObey(t *testing.T) {
 func controlOf(t *testing.T, local, remote net.Addr) string {
 	t.Helper()
 	open, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	port := func(a unix.Sockaddr) int {
 		if in, ok := a.(*unix.SockaddrInet4); ok {
 			return in.Port
@@ -195,9 +166,7 @@ func controlOf(t *testing.T, local, remote net.Addr) string {
 			continue
 		}
 		name, err := unix.GetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		return name
 	}
 	t.Fatalf("no connection from %s to %s", local, remote)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"nettoll/internal/netns"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/network/kernel"
 	"nettoll/network/networktest"
@@ -20,9 +21,7 @@ func TestDatagramsToSeveralServers(t *testing.T) {
 	const each = 10
 	for i, client := range n.Clients {
 		at, err := n.Addr(client, n.Servers[i], network.IPv4)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		first, _ := topo.Ports(i)
 		err = netns.Do(client.Facts().NetNS, func() error {
 			conn, err := net.ListenPacket("udp4", ":0")
@@ -37,9 +36,7 @@ func TestDatagramsToSeveralServers(t *testing.T) {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 	}
 	found := 0
 	for i, client := range n.Clients {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/nsexec"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network/kubeproxy"
 	"nettoll/network/networktest"
 	"nettoll/platform"
@@ -38,9 +39,7 @@ func TestLastService(t *testing.T) {
 // the network notices when kube-proxy ends, and that it can still be taken down.
 func TestControlPlaneStops(t *testing.T) {
 	n := networktest.Build(t, kubeproxy.All(nil)[0], networktest.Pair)
-	if err := n.Broken(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, n.Broken(t.Context()))
 	if n.InForce != (record.InForce{}) {
 		t.Errorf("without further services it was measured when the service was in force: %+v", n.InForce)
 	}
@@ -50,9 +49,7 @@ func TestControlPlaneStops(t *testing.T) {
 			t.Errorf("%s: %v, want it stopped:\n%s", program, err, status)
 		}
 	}
-	if err := unix.Kill(process(t, n.Hosts[1], "--hostname-override=h2"), unix.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, unix.Kill(process(t, n.Hosts[1], "--hostname-override=h2"), unix.SIGKILL))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	var err error

@@ -15,6 +15,7 @@ import (
 
 	"nettoll/docker/rootfs"
 	"nettoll/internal/testutil"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/turn"
 	"nettoll/kube"
 	"nettoll/network"
@@ -94,17 +95,13 @@ func furtherServices(t *testing.T, on *platforms.Kubernetes) {
 	topo := networktest.Pair
 	topo.Services = 5
 	n, err := named("service").Connect(t.Context(), topo, on)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	networktest.LastService(t, n, topo)
 	if n.InForce.Service <= 0 || n.InForce.Policy != 0 {
 		t.Errorf("in force: %+v", n.InForce)
 	}
 	t.Logf("the server's service was in force after %.3f s", n.InForce.Service)
-	if err := n.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, n.Close(t.Context()))
 	gone := map[netip.Addr]int{}
 	for i := range 1 + topo.Services {
 		for _, at := range kube.ServiceAddrs(i) {
@@ -112,21 +109,15 @@ func furtherServices(t *testing.T, on *platforms.Kubernetes) {
 		}
 	}
 	for _, h := range n.Hosts {
-		if err := kube.IPTables.Serves(t.Context(), h, gone); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, kube.IPTables.Serves(t.Context(), h, gone))
 	}
 	// A network that is compared with it has the same topology, and no services.
 	other, err := named("hostport").Connect(t.Context(), topo, on)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if other.InForce != (record.InForce{}) {
 		t.Errorf("in force without services: %+v", other.InForce)
 	}
-	if err := other.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, other.Close(t.Context()))
 }
 
 // TestFlannel runs the suite for pods of private clusters that flannel connects, on several nodes: within one node pods are
@@ -156,16 +147,14 @@ func TestCalico(t *testing.T) {
 
 // rests checks that felix is stopped while no network stands on its cluster, and that the next network is connected by it.
 func rests(t *testing.T, on kube.Provider) {
-	felix := map[int]string{} // by PID
+	felix := map[int]string{}        // by PID
 	stopped := func(want int) bool { // a signal takes a moment
 		t.Helper()
 		for end := time.Now().Add(soon); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 			n := 0
 			for pid := range felix {
 				text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-				if err != nil {
-					t.Fatal(err)
-				}
+				iferr.Fatal(t, err)
 				if state := text[strings.LastIndex(string(text), ")")+2]; state == 'T' {
 					n++
 				}
@@ -178,21 +167,15 @@ func rests(t *testing.T, on kube.Provider) {
 	}
 	for round := range 3 {
 		n, err := named("pod").Connect(t.Context(), networktest.Pair, on)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		hosts, err := on.Clusters(t.Context(), platform.HostRequest{Count: networktest.Pair.Hosts}) // a second network
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		for _, d := range hosts.Cluster.Daemons() {
 			if strings.HasPrefix(d.String(), "felix on ") {
 				felix[d.PID()] = d.String()
 			}
 		}
-		if err := hosts.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, hosts.Close(t.Context()))
 		if len(felix) != networktest.Pair.Hosts || !stopped(0) {
 			t.Errorf("round %d: of %v, some are stopped while a network stands", round, felix)
 		}
@@ -206,9 +189,7 @@ func rests(t *testing.T, on kube.Provider) {
 				t.Errorf("round %d: %s has counted %d packets, %v", round, h.Name, c.Packets, err)
 			}
 		}
-		if err := n.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, n.Close(t.Context()))
 		if !stopped(len(felix)) {
 			t.Errorf("round %d: of %v, some go on while no network stands", round, felix)
 		}
@@ -256,13 +237,9 @@ func policies(t *testing.T, on kube.Provider) (names []string) {
 func ask(t *testing.T, on kube.Provider, method, path string, in, out any) {
 	t.Helper()
 	hosts, err := on.Clusters(t.Context(), platform.HostRequest{Count: networktest.Pair.Hosts})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer hosts.Close(context.Background())
-	if err := hosts.Cluster.Server.Ask(t.Context(), method, path, in, out); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, hosts.Cluster.Server.Ask(t.Context(), method, path, in, out))
 }
 
 // soon is more than felix needs to write rules, even on a busy machine.
@@ -305,9 +282,7 @@ func ignoredPolicies(t *testing.T, on kube.Provider) {
 // the server does not answer. None is left of a network that is gone.
 func enforcedPolicies(t *testing.T, on kube.Provider, d network.Driver) {
 	n, err := d.Connect(t.Context(), policed(), on)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	closed := false
 	defer func() {
 		if !closed {
@@ -337,9 +312,7 @@ func enforcedPolicies(t *testing.T, on kube.Provider, d network.Driver) {
 		}
 	}
 	closed = true
-	if err := n.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, n.Close(t.Context()))
 	if left := policies(t, on); left != nil {
 		t.Errorf("policies are left: %v", left)
 	}
@@ -349,18 +322,10 @@ func enforcedPolicies(t *testing.T, on kube.Provider, d network.Driver) {
 func clusters(t *testing.T) *platforms.Kubernetes {
 	t.Helper()
 	agent, err := rootfs.Agent()
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	image, err := rootfs.New(agent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	p := platforms.New(platforms.Options{Options: kube.Options{Run: "conform01234", Image: image}, Lab: lab.New()})
-	t.Cleanup(func() {
-		if err := p.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { iferr.Error(t, p.Close(context.Background())) })
 	return p
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"nettoll/internal/netns"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/shellimage"
 	"nettoll/kube"
 	"nettoll/network/kubernetes"
@@ -25,19 +26,11 @@ import (
 func TestNodeAgents(t *testing.T) {
 	platformtest.Require(t, "kubelet", kube.Available(nil))
 	hosts, err := lab.New().Hosts(t.Context(), platform.HostRequest{Count: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	t.Cleanup(func() { hosts.Close(context.Background()) })
 	c, err := kube.Start(t.Context(), hosts.All(), kube.Options{Run: "nodeagent012", Image: shellimage.New(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	iferr.Fatal(t, err)
+	t.Cleanup(func() { iferr.Error(t, c.Stop(context.Background())) })
 	agents := shellimage.Agents(t)
 	uplinks := [2]string{c.Nodes[0].Uplink().Device, c.Nodes[1].Uplink().Device}
 	for expect, wrong := range map[string]string{
@@ -57,11 +50,7 @@ func TestNodeAgents(t *testing.T) {
 				Agents:     agents,
 				NodeAgents: true, NodeDaemons: wrong == "", Expect: expect,
 			})
-			t.Cleanup(func() {
-				if err := own.Close(context.Background()); err != nil {
-					t.Error(err)
-				}
-			})
+			t.Cleanup(func() { iferr.Error(t, own.Close(context.Background())) })
 			var cells []record.Cell
 			for _, name := range []string{"native", "pod", "service"} {
 				cells = append(cells, record.Cell{

@@ -11,6 +11,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"nettoll/docker/engine"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 )
 
@@ -19,30 +20,22 @@ func objects(t *testing.T, h *engine.Host) (lines []string) {
 	t.Helper()
 	c := h.Engine.Client
 	containers, err := c.ContainerList(t.Context(), client.ContainerListOptions{All: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, o := range containers.Items {
 		lines = append(lines, "container "+strings.Join(o.Names, " ")+" "+o.ID)
 	}
 	networks, err := c.NetworkList(t.Context(), client.NetworkListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, o := range networks.Items {
 		lines = append(lines, "network "+o.Name+" "+o.ID)
 	}
 	images, err := c.ImageList(t.Context(), client.ImageListOptions{All: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, o := range images.Items {
 		lines = append(lines, "image "+strings.Join(o.RepoTags, " ")+" "+o.ID)
 	}
 	volumes, err := c.VolumeList(t.Context(), client.VolumeListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, o := range volumes.Items {
 		lines = append(lines, "volume "+o.Name)
 	}
@@ -54,9 +47,7 @@ func objects(t *testing.T, h *engine.Host) (lines []string) {
 func hidden(t *testing.T) (lines []string) {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for l := range strings.Lines(string(b)) {
 		fields := strings.Fields(l)
 		if strings.Contains(l, " - nsfs ") && !strings.HasSuffix(fields[4], "/default") {
@@ -91,9 +82,7 @@ func output(t *testing.T, e platform.Endpoint, program string) string {
 	if err == nil {
 		err = p.Wait()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return out.String()
 }
 
@@ -102,15 +91,11 @@ func made(t *testing.T, h *engine.Host) (all []container.InspectResponse) {
 	t.Helper()
 	c := h.Engine.Client
 	list, err := c.ContainerList(t.Context(), client.ContainerListOptions{Filters: make(client.Filters).Add("label", engine.Label)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for i := range list.Items {
 		o := list.Items[len(list.Items)-1-i] // the list begins with the latest
 		one, err := c.ContainerInspect(t.Context(), o.ID, client.ContainerInspectOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		all = append(all, one.Container)
 	}
 	return all

@@ -23,6 +23,7 @@ import (
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
 	"nettoll/internal/nl/nltest"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/platform/platformtest"
@@ -32,9 +33,7 @@ import (
 func introduction(t *testing.T, h *engine.Host) (version, text string) {
 	t.Helper()
 	res, err := h.Engine.Client.Info(t.Context(), client.InfoOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	i := res.Info
 	version = "Docker Engine " + i.ServerVersion
 	said := fmt.Sprintf("API %s, storage driver %s, runtime %s", h.Engine.Client.ClientVersion(), i.Driver, i.DefaultRuntime)
@@ -50,9 +49,7 @@ func (d *description) daemons(t *testing.T, n *network.Network) {
 	count := map[string]int{}
 	for _, p := range n.Daemons {
 		b, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/cmdline")
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		program, _, _ := bytes.Cut(b, []byte{0})
 		count[filepath.Base(string(program))]++
 	}
@@ -146,9 +143,7 @@ func through(n *network.Network, h *engine.Host) bool {
 func byHand(t *testing.T, h *engine.Host) (lines []string) {
 	t.Helper()
 	networks, err := h.Engine.Client.NetworkList(t.Context(), client.NetworkListOptions{Filters: make(client.Filters).Add("label", engine.Label)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, n := range networks.Items {
 		lines = append(lines, create(n.Network))
 	}
@@ -230,13 +225,9 @@ func run(c container.InspectResponse) string {
 func dockerdCommand(t *testing.T, h *engine.Host) string {
 	t.Helper()
 	ns, err := os.Readlink(h.NetNS())
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, path := range lines {
 		b, err := os.ReadFile(path)
 		if err != nil {
@@ -286,9 +277,7 @@ func madeUp(t *testing.T, h *engine.Host) []string {
 	pairs := []string{prefix, "nettoll-"}
 	onHost := map[int]string{}
 	all, err := nl.Ask(h.NetNS(), (*nl.NS).Interfaces)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, d := range all {
 		onHost[d.Index] = d.Name
 	}
@@ -299,9 +288,7 @@ func madeUp(t *testing.T, h *engine.Host) []string {
 			continue
 		}
 		all, err := nl.Ask("/proc/"+strconv.Itoa(c.State.Pid)+"/ns/net", (*nl.NS).Interfaces)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		for _, d := range all {
 			if port := onHost[d.Peer]; d.Kind == "veth" && random.MatchString(port) {
 				pairs = append(pairs, port, "veth-"+name)
@@ -314,9 +301,7 @@ func madeUp(t *testing.T, h *engine.Host) []string {
 		}
 	}
 	networks, err := h.Engine.Client.NetworkList(t.Context(), client.NetworkListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, n := range networks.Items {
 		name := strings.Replace(n.Name, prefix, "nettoll-", 1)
 		pairs = append(pairs, n.ID, name, n.ID[:12], name)
@@ -375,9 +360,7 @@ func ownRules(t *testing.T, h platform.Host) string {
 	if errors.Is(err, exec.ErrNotFound) {
 		platformtest.Require(t, "nft", err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return shortened(rules)
 }
 

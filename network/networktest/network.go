@@ -22,6 +22,7 @@ import (
 	"nettoll/internal/emulated"
 	"nettoll/internal/netns"
 	"nettoll/internal/nl/nltest"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/kube"
 	"nettoll/network"
 	"nettoll/platform"
@@ -44,9 +45,7 @@ func comesAndGoes(t *testing.T, s *subject, hosts int) {
 		topo := network.Topology{Hosts: hosts, Servers: size[0], Clients: size[1]}
 		begun := time.Now()
 		n, err := s.Connect(t.Context(), topo, on)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		took = time.Since(begun)
 		endpoints(t, s, n, topo)
 		if topo.Clients == 1 {
@@ -159,9 +158,7 @@ func ownAddress(t *testing.T, n *network.Network, from, to platform.Endpoint, f 
 		}
 		return err
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, err)
 }
 
 // patience bounds the time to make hosts.
@@ -185,9 +182,7 @@ func (s *subject) keep(t *testing.T, n int) (platform.Platform, platform.Hosts) 
 		}
 	}
 	hosts, err := ask(ctx, req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if k, ok := hosts.(*kube.Hosts); ok {
 		touch(t, k.Cluster)
 	}
@@ -199,9 +194,7 @@ func (s *subject) keep(t *testing.T, n int) (platform.Platform, platform.Hosts) 
 		}
 	}
 	// Closed hosts with engines are kept, and the next network is built on them. While they are in use, it would get others.
-	if err := hosts.Close(ctx); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, hosts.Close(ctx))
 	return s.platform, hosts
 }
 
@@ -229,9 +222,7 @@ func touch(t *testing.T, k *kube.Cluster) {
 func Keep(t *testing.T, p platform.Platform, n int) (platform.Platform, platform.Hosts) {
 	t.Helper()
 	hosts, err := p.Hosts(t.Context(), platform.HostRequest{Count: n})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	t.Cleanup(func() { hosts.Close(context.Background()) })
 	return kept{p, stay{hosts}}, hosts
 }
@@ -263,14 +254,8 @@ func Build(t *testing.T, tech network.Driver, topo network.Topology) *network.Ne
 		skipLacking(t, err)
 	}
 	n, err := tech.Connect(t.Context(), topo, lab.New())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := n.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	iferr.Fatal(t, err)
+	t.Cleanup(func() { iferr.Error(t, n.Close(context.Background())) })
 	return n
 }
 
@@ -294,9 +279,7 @@ func State(t *testing.T, hosts ...platform.Host) (lines []string) {
 	for _, h := range hosts {
 		ns := h.Facts().NetNS
 		inv, err := nltest.Inventory(ns)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		all := append(strings.Split(strings.TrimSpace(inv), "\n"), parameters(t, ns)...)
 		if d, ok := h.(*engine.Host); ok {
 			all = append(append(all, objects(t, d)...), Rules(t, d)...)
@@ -337,9 +320,7 @@ func parameters(t *testing.T, ns string) (all []string) {
 			return err
 		})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return all
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"nettoll/docker/engine"
 	"nettoll/internal/nl/nltest"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/platform"
 )
@@ -36,9 +37,7 @@ func page(t *testing.T, s *subject) {
 		if !whole {
 			t.Skip("only a part of the suite was run")
 		}
-		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, os.WriteFile(path, []byte(b.String()), 0o644))
 		return
 	}
 	got, err := os.ReadFile(path)
@@ -71,13 +70,9 @@ func Page(t *testing.T, p platform.Platform, prefix string, tech network.Driver)
 	on := newSubject(p, prefix, tech)
 	for _, hosts := range tech.Hosts {
 		n, err := tech.Connect(t.Context(), network.Topology{Hosts: hosts, Servers: 1, Clients: 1}, p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		describe(t, on, n, hosts)
-		if err := n.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, n.Close(t.Context()))
 	}
 	page(t, on)
 }
@@ -126,9 +121,7 @@ func (d *description) ends(t *testing.T, s *subject, n *network.Network) {
 	client, server := n.Clients[0], n.Servers[0]
 	for _, f := range s.families() {
 		a, err := n.Addr(client, server, f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		fmt.Fprintf(d, "The client in `%s` reaches the server in `%s` at `%s`.\n", client.Name(), server.Name(), d.names.Replace(a.String()))
 	}
 	d.WriteString("\n### Path\n\nThe payload must show on each of these counters:\n\n")
@@ -147,9 +140,7 @@ func (d *description) places(t *testing.T, n *network.Network) {
 	renamed := false
 	for _, p := range places(t, n) {
 		inv, err := nltest.Inventory(p.ns)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		lines := strings.Split(strings.TrimSpace(d.names.Replace(inv)), "\n")
 		slices.Sort(lines)
 		renamed = renamed || d.names.Replace(inv) != inv
@@ -180,9 +171,7 @@ func places(t *testing.T, n *network.Network) (all []*place) {
 			return
 		}
 		id, err := os.Readlink(ns)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		i := slices.IndexFunc(all, func(p *place) bool { return p.id == id })
 		if i < 0 {
 			i, all = len(all), append(all, &place{ns: ns, id: id})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nettoll/internal/netns"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/platform"
 )
@@ -21,13 +22,9 @@ func LastService(t *testing.T, n *network.Network, topo network.Topology) {
 	port, _ := topo.Ports(0)
 	for _, f := range []network.Family{network.IPv4, network.IPv6} {
 		own, err := n.Own(client, server, f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		service, err := n.Addr(client, server, f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		for range topo.Services {
 			service = service.Next()
 		}
@@ -53,9 +50,7 @@ func greet(t *testing.T, client, server platform.Endpoint, dial, listen netip.Ad
 		l, err = net.Listen("tcp", listen.String())
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer l.Close()
 	go func() {
 		if c, err := l.Accept(); err == nil {
@@ -74,9 +69,7 @@ func greet(t *testing.T, client, server platform.Endpoint, dial, listen netip.Ad
 		_, err = fmt.Fscan(c, &said)
 		return err
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, err)
 	return said
 }
 
@@ -87,17 +80,13 @@ func Answers(t *testing.T, n *network.Network, topo network.Topology, f network.
 	port, _ := topo.Ports(0)
 	own, err1 := n.Own(client, server, f)
 	at, err2 := n.Addr(client, server, f)
-	if err := errors.Join(err1, err2); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, errors.Join(err1, err2))
 	var l net.Listener
 	err := netns.Do(server.Facts().NetNS, func() (err error) {
 		l, err = net.Listen("tcp", netip.AddrPortFrom(own, uint16(port)).String())
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer l.Close()
 	return netns.Do(client.Facts().NetNS, func() error {
 		c, err := net.DialTimeout("tcp", netip.AddrPortFrom(at, uint16(port)).String(), within)

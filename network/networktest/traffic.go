@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/nl"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 	"nettoll/kube"
 	"nettoll/network"
@@ -208,9 +209,7 @@ func further(t *testing.T, h platform.Host) bool {
 		return false
 	}
 	all, err := nl.FirewallTables(ns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, table := range all {
 		if strings.Contains(table.Name, "further-rules") {
 			return true

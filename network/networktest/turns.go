@@ -3,6 +3,7 @@ package networktest
 import (
 	"testing"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/record"
@@ -18,9 +19,7 @@ import (
 func InTurns(t *testing.T, p platform.Platform, prefix string, drivers []network.Driver, cells []record.Cell) []record.Trial {
 	t.Helper()
 	congestion, err := sampler.ReadCongestion("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	r := &runner.Runner{
 		Networks: map[string]runner.Recipe{}, Tools: map[string]workload.Tool{engine.Name: engine.New()},
 		Settings: record.Settings{Duration: 0.1, Warmup: 0.1, MaxRounds: 1, Turns: true, Congestion: congestion.Unpaced(true)},

@@ -15,6 +15,7 @@ import (
 	"nettoll/internal/nl"
 	"nettoll/internal/nl/nltest"
 	"nettoll/internal/program"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/network/networktest"
 	"nettoll/platform"
@@ -32,9 +33,7 @@ func named(t *testing.T, name string) variant {
 	}
 	_, err := daemon.Find(nil, programs...)
 	platformtest.Require(t, "ovs-vswitchd", err)
-	if err := all[i].driver().Probe(t.Context(), lab.New()); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, all[i].driver().Probe(t.Context(), lab.New()))
 	return all[i]
 }
 
@@ -56,14 +55,8 @@ func (v variant) on(t *testing.T, topo network.Topology, p platform.Platform) (*
 func built(t *testing.T, v variant, under platform.Underlay) *build {
 	t.Helper()
 	b, err := v.on(t, network.Topology{Hosts: v.Hosts[0], Servers: 1, Clients: 1, Underlay: under}, lab.New())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := b.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	iferr.Fatal(t, err)
+	t.Cleanup(func() { iferr.Error(t, b.Close(context.Background())) })
 	return b
 }
 
@@ -71,16 +64,12 @@ func TestDaemonThatDiesIsAFault(t *testing.T) {
 	for index, name := range []string{"ovsdb-server", "ovs-vswitchd"} {
 		b := built(t, named(t, "ovs-userspace"), platform.Underlay{})
 		n := b.Standing()
-		if err := n.Fault(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, n.Fault(t.Context()))
 		if remarks := n.Remarks(); len(remarks) > 0 {
 			t.Errorf("a network that is well says %q", remarks)
 		}
 		d := b.Needed[index]
-		if err := unix.Kill(d.PID(), syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, unix.Kill(d.PID(), syscall.SIGKILL))
 		_ = d.Wait()
 		for d.Fault() == nil && t.Context().Err() == nil {
 			time.Sleep(time.Millisecond)
@@ -101,9 +90,7 @@ func TestDatapathThatWasNotAskedForIsAWrongPath(t *testing.T) {
 		t.Errorf("%v, want %q", err, want)
 	}
 	b.tech.datapath = userspace
-	if err := b.vswitches[0].vsctl(t.Context(), "--", "del-br", bridge); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, b.vswitches[0].vsctl(t.Context(), "--", "del-br", bridge))
 	want = "br0 on h1: the bridge is in no datapath"
 	if err := b.Standing().Fault(t.Context()); !errors.As(err, &wrong) || wrong.Finding != want {
 		t.Errorf("%v, want %q", err, want)
@@ -131,9 +118,7 @@ func TestContainerWithoutSegmentationIsAWrongPath(t *testing.T) {
 		t.Errorf("a device without offloads passes for one with them: %v", err)
 	}
 	tso := built(t, named(t, "ovs-userspace-tso"), platform.Underlay{})
-	if err := segments(tso.Servers[0]); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, segments(tso.Servers[0]))
 }
 
 // The queueing disciplines of the uplinks shape the underlay. Open vSwitch would remove them.
@@ -151,9 +136,7 @@ func TestUplinkKeepsItsShape(t *testing.T) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, err)
 	}
 }
 
@@ -193,20 +176,14 @@ func dies(t *testing.T, v variant) {
 	on, hosts := networktest.Keep(t, lab.New(), count)
 	before := networktest.State(t, hosts.All()...)
 	b, err := v.on(t, network.Topology{Hosts: count, Servers: 1, Clients: 1}, on)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if with := networktest.State(t, hosts.All()...); slices.Equal(with, before) {
 		t.Errorf("a network has changed nothing: %q", with)
 	}
 	server := b.Servers[0].NS
-	if err := unix.Kill(b.vswitches[0].daemon.PID(), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, unix.Kill(b.vswitches[0].daemon.PID(), syscall.SIGKILL))
 	// At once, while its end may not be known yet.
-	if err := b.Close(context.Background()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, b.Close(context.Background()))
 	networktest.Same(t, "after ovs-vswitchd has died", before, networktest.State(t, hosts.All()...))
 	if inside, err := nltest.Inventory(server); err != nil || strings.Contains(inside, "eth0") {
 		t.Errorf("in the container: %v\n%s", err, inside)

@@ -11,6 +11,7 @@ import (
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network/networktest"
 	"nettoll/platform"
 )
@@ -54,9 +55,7 @@ func mtu(t *testing.T, n *plumb.Node) (mtu int) {
 		mtu = d.MTU
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return mtu
 }
 

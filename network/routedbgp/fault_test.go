@@ -6,6 +6,7 @@ import (
 
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network/networktest"
 	"nettoll/network/routedbgp"
 )
@@ -23,8 +24,6 @@ func TestLostRoutes(t *testing.T) {
 	fault("")
 	second := n.Hosts[1]
 	err := nl.With(second.Facts().NetNS, func(n *nl.NS) error { return n.Unroute(plumb.Subnet(0, true)) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	fault("bird on h2 has lost another host: no route to 2001:2:0:1::/64 of h1")
 }

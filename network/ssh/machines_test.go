@@ -22,6 +22,7 @@ import (
 	"nettoll/internal/bootstrap"
 	"nettoll/internal/nl"
 	"nettoll/internal/testutil"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/network/networktest"
 	"nettoll/network/ssh"
@@ -130,9 +131,7 @@ func (c *counting) Info() platform.Info {
 func conform(t *testing.T, lan *sshtest.LAN, p *counting, d network.Driver, hosts int) {
 	t.Helper()
 	machine, err := sampler.Machine("/proc", "/sys")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	before, quiet := state(t, lan), p.quiet
 	families := d.Families
 	if families == nil {
@@ -231,9 +230,7 @@ func state(t *testing.T, lan *sshtest.LAN) (all []any) {
 			all = append(all, devices, routes)
 			return errors.Join(err, routesErr)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 	}
 	return all
 }
@@ -248,34 +245,24 @@ func TestFirewall(t *testing.T) {
 	}, sshtest.Machine{})
 	topo := network.Topology{Hosts: 2, Servers: 1, Clients: 1}
 	n, err := driver(t, "vxlan").Connect(t.Context(), topo, onMachines(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	greet(t, n, topo)
 	if err := n.Broken(t.Context()); err == nil || err.Error() != "nothing arrives on h1 by vxlan0: let UDP port 4789 through between the machines, as by their firewalls" {
 		t.Errorf("error %v", err)
 	}
-	if err := n.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, n.Close(t.Context()))
 }
 
 // greet sends a datagram from the client to the first port of the server. Nobody answers.
 func greet(t *testing.T, n *network.Network, topo network.Topology) {
 	t.Helper()
 	at, err := n.Addr(n.Clients[0], n.Servers[0], network.IPv4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	c, err := agent.Start(t.Context(), n.Clients[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	first, _ := topo.Ports(0)
 	_ = c.Call(t.Context(), sampler.MethodGreet, sampler.Greet{To: netip.AddrPortFrom(at, uint16(first)), Cookie: make([]byte, 16), Within: time.Second}, nil)
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, c.Close())
 }
 
 // TestCountersAtAGivenTime has the machines' agents read what counts the payload to published ports at times that they
@@ -285,17 +272,13 @@ func TestCountersAtAGivenTime(t *testing.T) {
 	sshtest.Start(t, platform.Underlay{}, slow, slow)
 	topo := network.Topology{Hosts: 2, Servers: 1, Clients: 1}
 	n, err := driver(t, "published").Connect(t.Context(), topo, onMachines(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	hops := n.Path(n.Clients[0], n.Servers[0], network.IPv4)
 	read := func() (all []network.Count) {
 		t.Helper()
 		for _, h := range hops {
 			params, err := json.Marshal(h.Asked.Params)
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			at := sampler.Monotonic() + int64(time.Millisecond) // the machines have the clock of this one
 			took, err := sampler.Series{
 				Calls: []sampler.Asked{{Method: h.Asked.Method, Params: params}}, Moments: []sampler.Moment{{At: at, Calls: []int{0}}},
@@ -339,9 +322,7 @@ func TestCountersAtAGivenTime(t *testing.T) {
 	if rules != 2 {
 		t.Errorf("%d of the hops are rules, want that which translates and that which forwards", rules)
 	}
-	if err := n.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, n.Close(t.Context()))
 }
 
 // TestAfterKill kills the agents of a network with SIGKILL. The machines are as before, and the same network can be built
@@ -353,29 +334,21 @@ func TestAfterKill(t *testing.T) {
 	d := driver(t, "vxlan")
 	topo := network.Topology{Hosts: 2, Servers: 1, Clients: 1}
 	n, err := d.Connect(t.Context(), topo, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for i := range lan.Hosts {
 		for _, pid := range lan.Busy(t, i, "agent injected") {
-			if err := unix.Kill(pid, unix.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, unix.Kill(pid, unix.SIGKILL))
 		}
 		lan.Empty(t, i)
 	}
 	if err := n.Broken(t.Context()); err == nil || !strings.Contains(err.Error(), "agent has ended") {
 		t.Errorf("error %v", err)
 	}
-	if err := n.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, n.Close(t.Context()))
 	if n, err = d.Connect(t.Context(), topo, p); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, n.Close(t.Context()))
 	if now := state(t, lan); !reflect.DeepEqual(before, now) {
 		t.Errorf("the machines were %v, and are %v", before, now)
 	}
@@ -417,14 +390,10 @@ func TestDaemonsEnd(t *testing.T) {
 		}
 	}
 	build()
-	if err := n.Broken(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, n.Broken(t.Context()))
 	for pid, line := range daemons(t, agents[0]) {
 		if strings.Contains(line, "ovs-vswitchd unix:") {
-			if err := unix.Kill(pid, unix.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, unix.Kill(pid, unix.SIGKILL))
 		}
 	}
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
@@ -436,20 +405,14 @@ func TestDaemonsEnd(t *testing.T) {
 			t.Fatalf("ovs-vswitchd was killed, and the network says: %v", err)
 		}
 	}
-	if err := n.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, n.Close(t.Context()))
 	gone()
 	build()
 	for _, agent := range agents {
-		if err := unix.Kill(agent, unix.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, unix.Kill(agent, unix.SIGKILL))
 	}
 	gone()
-	if err := n.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, n.Close(t.Context()))
 	if now := state(t, lan); !reflect.DeepEqual(before, now) {
 		t.Errorf("the machines were %v, and are %v", before, now)
 	}
@@ -460,9 +423,7 @@ func TestDaemonsEnd(t *testing.T) {
 func daemons(t *testing.T, agent int) map[int]string {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	all := map[int]string{}
 	for _, f := range files {
 		b, _ := os.ReadFile(f) // it may have ended
@@ -493,11 +454,7 @@ func onMachines(t *testing.T) *platforms.SSH {
 		Targets: []string{"a", "b"},
 		Agents:  &bootstrap.Agents{File: func(string) (string, error) { return "/proc/self/exe", nil }},
 	})
-	t.Cleanup(func() {
-		if err := p.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { iferr.Error(t, p.Close(context.Background())) })
 	return p
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"nettoll/internal/nl"
 	"nettoll/internal/testutil"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/network/networktest"
 	"nettoll/network/udpoverlay"
@@ -37,9 +38,7 @@ func TestProcessThatEndsIsAFault(t *testing.T) {
 			if got := fault(t, n); got != "" {
 				t.Fatalf("a network at work has the fault %s", got)
 			}
-			if err := unix.Kill(n.Daemons[1].PID, unix.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, unix.Kill(n.Daemons[1].PID, unix.SIGKILL))
 			if got := fault(t, n); !strings.Contains(got, "udp-overlay on h2: agent") || strings.Contains(got, "\n") {
 				t.Errorf("fault %q", got)
 			}
@@ -51,9 +50,7 @@ func TestDeviceThatGoesIsAFault(t *testing.T) {
 	n := connect(t, udpoverlay.NewPacket())
 	host := n.Hosts[0]
 	err := nl.With(host.Facts().NetNS, func(ns *nl.NS) error { return ns.Remove("overlay-bridge") })
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	const want = "udp-overlay on h1: nothing is carried any more from overlay-packet to the underlay: "
 	got := fault(t, n)
 	for got == "" { // until the process has noticed

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"nettoll/internal/testutil/iferr"
 )
 
 // Lines from Weave's documentation, and lines of connections with a password.
@@ -23,9 +25,7 @@ const documented = `
 
 func TestParseConnections(t *testing.T) {
 	got, err := parse(documented)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for i := range got {
 		got[i].Detail = ""
 	}

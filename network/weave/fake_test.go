@@ -19,6 +19,7 @@ import (
 	"nettoll/internal/nl"
 	"nettoll/internal/program"
 	"nettoll/internal/testutil"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network/weave"
 )
 
@@ -52,9 +53,7 @@ func newFake(t *testing.T, version, connection string) fake {
 	f.put("version", version)
 	f.says(connection)
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	f.put("weaver", fmt.Sprintf("#!/bin/sh\n%s='%s' exec '%s' \"$@\"\n", fakeDir, f.dir, self))
 	return f
 }

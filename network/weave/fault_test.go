@@ -15,6 +15,7 @@ import (
 
 	"nettoll/internal/nl"
 	"nettoll/internal/nsexec"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/network/networktest"
 	"nettoll/network/weave"
@@ -41,11 +42,7 @@ func connect(t *testing.T, tech network.Driver, p platform.Platform) (*network.N
 		platformtest.Require(t, "iptables", err)
 	}
 	if err == nil {
-		t.Cleanup(func() {
-			if err := n.Close(context.Background()); err != nil {
-				t.Error(err)
-			}
-		})
+		t.Cleanup(func() { iferr.Error(t, n.Close(context.Background())) })
 	}
 	return n, err
 }
@@ -107,9 +104,7 @@ func TestWeaversThatKnowNoWay(t *testing.T) {
 	// They learn of each other while Connect waits for them.
 	time.AfterFunc(time.Second, func() { os.Remove(filepath.Join(f.dir, "unrouted")) })
 	n, err := connect(t, weave.Named(sleeve, f.paths()), lab.New())
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	f.put("unrouted", "yes")
 	if err := n.Broken(t.Context()); err == nil || !strings.Contains(err.Error(), "knows no route") {
 		t.Errorf("after a way was lost: %v", err)
@@ -121,9 +116,7 @@ func TestSmallUnderlay(t *testing.T) {
 	f := newFake(t, version, "established sleeve 7a:00:00:00:00:01(h1) mtu=1196")
 	topo := network.Topology{Hosts: 2, Servers: 1, Clients: 1, Underlay: platform.Underlay{MTU: 1280}}
 	n, err := weave.Named(sleeve, f.paths()).Connect(t.Context(), topo, lab.New())
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer n.Close(context.Background())
 	err = nl.With(n.Servers[0].Facts().NetNS, func(in *nl.NS) error {
 		all, err := in.Devices()
@@ -132,21 +125,15 @@ func TestSmallUnderlay(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, err)
 }
 
 func TestFallbackInMidRun(t *testing.T) {
 	f := newFake(t, version, inFast)
 	n, err := connect(t, weave.Named(fast, f.paths()), lab.New())
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	ask := func() error { return n.Broken(t.Context()) }
-	if err := ask(); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, ask())
 	f.says(inSleeve)
 	var wrong *network.WrongPath
 	if err := ask(); !errors.As(err, &wrong) || !strings.HasPrefix(wrong.Finding, "Weave fell back") {
@@ -168,9 +155,7 @@ func TestWeaverThatComplainsAndDies(t *testing.T) {
 	f := newFake(t, version, inSleeve)
 	f.put("log", "INFO: 2021/01/25 14:03:44.1 fine\nERRO: 2021/01/25 14:03:44.2 Captured frame from MAC (7a) to (7b) associated with another peer")
 	n, err := connect(t, weave.Named(sleeve, f.paths()), lab.New())
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	said := strings.Join(n.Remarks(), "\n")
 	for _, want := range []string{"weaver is version 2.8.1", "weaver on h2 says: ERRO: 2021/01/25 14:03:44.2 Captured frame"} {
 		if !strings.Contains(said, want) {
@@ -180,9 +165,7 @@ func TestWeaverThatComplainsAndDies(t *testing.T) {
 	if strings.Contains(said, "fine") {
 		t.Errorf("remarks %q", said)
 	}
-	if err := unix.Kill(n.Daemons[0].PID, unix.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, unix.Kill(n.Daemons[0].PID, unix.SIGKILL))
 	err = n.Broken(t.Context())
 	for err == nil || !strings.HasPrefix(err.Error(), "weaver on h1 ended") { // until the exit is noticed
 		if t.Context().Err() != nil {
@@ -240,9 +223,7 @@ func TestNothingIsLeft(t *testing.T) {
 	for _, h := range hosts.All() {
 		for _, table := range []string{"filter", "nat", "mangle"} {
 			keep := platform.Command{Path: "iptables", Args: []string{"-w", "-t", table, "-N", "KEEP"}}
-			if err := nsexec.Run(t.Context(), h, keep); err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, nsexec.Run(t.Context(), h, keep))
 		}
 	}
 	state := func() []string {
@@ -259,9 +240,7 @@ func TestNothingIsLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err == nil {
-			if err := n.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
+			iferr.Error(t, n.Close(t.Context()))
 		}
 		networktest.Same(t, "after weavers that say "+says, before, state())
 	}

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/testutil"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network/networktest"
 	"nettoll/network/wireguard"
 )
@@ -22,16 +23,12 @@ func TestSmallMTU(t *testing.T) {
 func TestProgramThatEnds(t *testing.T) {
 	n := networktest.Build(t, wireguard.NewUserspace(nil), networktest.Pair)
 	fault := n.Broken
-	if err := fault(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, fault(t.Context()))
 	procs := n.Daemons
 	if len(procs) != 2 {
 		t.Fatalf("%d processes carry payload, want one on each host", len(procs))
 	}
-	if err := unix.Kill(procs[1].PID, unix.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, unix.Kill(procs[1].PID, unix.SIGKILL))
 	err := fault(t.Context())
 	for ; err == nil && t.Context().Err() == nil; err = fault(t.Context()) {
 		continue // the end is noticed by another goroutine

@@ -16,6 +16,7 @@ import (
 	"nettoll/docker/engine"
 	"nettoll/docker/rootfs"
 	"nettoll/internal/testutil"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 	"nettoll/platform/docker"
 	"nettoll/platform/lab"
@@ -32,26 +33,18 @@ func private(t *testing.T) *docker.Docker {
 	t.Helper()
 	platformtest.Require(t, "dockerd", engine.Available())
 	agent, err := rootfs.Agent()
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	programs := []rootfs.Program{agent}
 	for _, name := range []string{"sh", "cat", "echo", "head", "readlink", "sleep", "tr", "true"} {
 		file, err := exec.LookPath(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		programs = append(programs, rootfs.Tool(name, file))
 	}
 	image, err := rootfs.New(programs...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	p := docker.New(docker.Options{Run: "0123456789abcdef", Image: engine.Image{Root: image}, Lab: lab.New(), Sets: 3})
 	t.Cleanup(func() {
-		if err := p.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, p.Close(context.Background()))
 		if left := daemons(t); left != 0 {
 			t.Errorf("%d dockerd run after Close", left)
 		}
@@ -69,16 +62,12 @@ func daemons(t *testing.T) int {
 func pids(t *testing.T) (all []int) {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, path := range lines {
 		b, err := os.ReadFile(path)
 		if program, _, _ := bytes.Cut(b, []byte{0}); err == nil && filepath.Base(string(program)) == "dockerd" {
 			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			all = append(all, pid)
 		}
 	}
@@ -90,9 +79,7 @@ func engineOf(t *testing.T, p *docker.Docker, req platform.HostRequest, s engine
 	t.Helper()
 	req.Count = 1
 	hosts, err := p.Engines(t.Context(), req, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return hosts.Docker[0], hosts
 }
 
@@ -102,9 +89,7 @@ func TestEnginesAreKeptUntilThereAreTooMany(t *testing.T) {
 	// used returns the engine of a network that has been taken down.
 	used := func(req platform.HostRequest, s engine.Settings) *engine.Host {
 		h, hosts := engineOf(t, p, req, s)
-		if err := hosts.Close(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, hosts.Close(t.Context()))
 		return h
 	}
 	first := used(plain, own)
@@ -143,9 +128,7 @@ func TestNetworksThatStandAtOnce(t *testing.T) {
 	if one == other {
 		t.Error("two networks that stand have the same engine")
 	}
-	if err := hosts.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, hosts.Close(t.Context()))
 	if again, _ := engineOf(t, p, plain, own); again != one {
 		t.Error("an engine that nobody uses was not given")
 	}
@@ -172,9 +155,7 @@ func TestEnginesThatHaveEndedAreReplaced(t *testing.T) {
 	kill := func() {
 		t.Helper()
 		for _, pid := range pids(t) {
-			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, syscall.Kill(pid, syscall.SIGKILL))
 		}
 	}
 	var was *engine.Host
@@ -201,46 +182,34 @@ func TestEnginesThatHaveEndedAreReplaced(t *testing.T) {
 	if _, err := h.Containers(t.Context(), 1); err != nil {
 		t.Error(err)
 	}
-	if err := hosts.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, hosts.Close(t.Context()))
 }
 
 func TestClosedHostsLeaveNothingOnTheirEngines(t *testing.T) {
 	h, hosts := engineOf(t, private(t), platform.HostRequest{}, engine.Settings{})
 	container, err := h.Containers(t.Context(), 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if _, err := h.Share(t.Context(), container[0]); err != nil {
 		t.Fatal(err)
 	}
 	name, err := h.Network(t.Context(), engine.NetworkSpec{Name: "test", Driver: "bridge"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if _, err := h.Run(t.Context(), engine.Spec{Mode: name}); err != nil {
 		t.Fatal(err)
 	}
 	ours := make(client.Filters).Add("label", engine.Label)
 	count := func() (containers, networks int) {
 		c, err := h.Engine.Client.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: ours})
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		n, err := h.Engine.Client.NetworkList(t.Context(), client.NetworkListOptions{Filters: ours})
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		return len(c.Items), len(n.Items)
 	}
 	if containers, networks := count(); containers != 4 || networks != 1 {
 		t.Errorf("%d containers and %d networks carry the label, want 4 and 1", containers, networks)
 	}
 	for range 2 { // the second time must do no harm
-		if err := hosts.Close(t.Context()); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, hosts.Close(t.Context()))
 	}
 	if containers, networks := count(); containers != 0 || networks != 0 {
 		t.Errorf("%d containers and %d networks are left", containers, networks)

@@ -8,6 +8,7 @@ import (
 
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/network/kernel"
 	"nettoll/platform"
@@ -20,19 +21,13 @@ import (
 func outside(t *testing.T, path string) (there func() bool) {
 	t.Helper()
 	all, err := netns.New(t.Context(), 1, func() error { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	t.Cleanup(func() { all[0].Close() })
 	ns := all[0].Path()
-	if err := nl.With(ns, func(n *nl.NS) error { return n.AddPair("outside", path, "inside", 0) }); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, nl.With(ns, func(n *nl.NS) error { return n.AddPair("outside", path, "inside", 0) }))
 	return func() bool {
 		has, err := nl.HasDevice(ns, "outside")
-		if err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, err)
 		return has
 	}
 }
@@ -40,29 +35,21 @@ func outside(t *testing.T, path string) (there func() bool) {
 func TestGoneWaitsForTheKernel(t *testing.T) {
 	l := lab.New()
 	hosts, err := l.Hosts(t.Context(), platform.HostRequest{Count: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	containers, err := hosts.All()[0].Containers(t.Context(), 200)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	there := outside(t, containers[0].Facts().NetNS)
 	if err := l.Gone(t.Context()); err != nil || !there() {
 		t.Errorf("nothing was closed: %v", err)
 	}
-	if err := hosts.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, hosts.Close(t.Context()))
 	stopped := errors.New("interrupted")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(stopped)
 	if err := l.Gone(ctx); !errors.Is(err, stopped) && there() {
 		t.Errorf("it did not hear that it was interrupted: %v", err)
 	}
-	if err := l.Gone(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, l.Gone(t.Context()))
 	if there() {
 		t.Error("a container is still there")
 	}

@@ -14,6 +14,7 @@ import (
 
 	"nettoll/internal/nl"
 	"nettoll/internal/testutil"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/platform/platformtest"
@@ -27,9 +28,7 @@ func TestConformance(t *testing.T) { platformtest.Conform(t, lab.New()) }
 func hostsOf(t *testing.T, req platform.HostRequest) []platform.Host {
 	t.Helper()
 	hosts, err := lab.New().Hosts(t.Context(), req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	t.Cleanup(func() { hosts.Close(context.Background()) })
 	return hosts.All()
 }
@@ -44,9 +43,7 @@ func qdiscs(t *testing.T, h platform.Host) (all []netlink.Qdisc) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return all
 }
 
@@ -139,9 +136,7 @@ func TestHostsHaveRulesAndMTU(t *testing.T) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, err)
 		if n := countRules(t, h); n != 2*rules+4 {
 			t.Errorf("%s: %d rules, want %d for each IP version and 4 that lead there", h.Name(), n, rules)
 		}
@@ -152,23 +147,15 @@ func TestHostsHaveRulesAndMTU(t *testing.T) {
 func countRules(t *testing.T, h platform.Host) (n int) {
 	t.Helper()
 	ns, err := os.Open(h.Facts().NetNS)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer ns.Close()
 	conn, err := nftables.New(nftables.WithNetNSFd(int(ns.Fd())))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	chains, err := conn.ListChains()
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, c := range chains {
 		rules, err := conn.GetRules(c.Table, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		n += len(rules)
 	}
 	return n

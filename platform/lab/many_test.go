@@ -11,6 +11,7 @@ import (
 
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/platform/lab"
@@ -21,14 +22,8 @@ import (
 func site(t *testing.T, topo network.Topology) *plumb.Site {
 	t.Helper()
 	s, err := plumb.Begin(t.Context(), topo, lab.New())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	iferr.Fatal(t, err)
+	t.Cleanup(func() { iferr.Error(t, s.Close(context.Background())) })
 	return s
 }
 
@@ -37,12 +32,8 @@ func bridged(t *testing.T, topo network.Topology) (*plumb.Site, *plumb.Host) {
 	t.Helper()
 	s := site(t, topo)
 	h := s.Hosts[0]
-	if err := s.Bridge(t.Context(), h, "br0", 0, plumb.Attachment{Gateway: true}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Settle(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, s.Bridge(t.Context(), h, "br0", 0, plumb.Attachment{Gateway: true}))
+	iferr.Fatal(t, s.Settle(t.Context()))
 	return s, h
 }
 
@@ -76,9 +67,7 @@ func packets(t *testing.T, h *plumb.Host) (sum uint64) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return sum
 }
 
@@ -91,9 +80,7 @@ func TestSilentNeighboursAreContainersLikeOthers(t *testing.T) {
 		n := s.Neighbours[k]
 		for _, f := range []network.Family{network.IPv4, network.IPv6} {
 			p, err := s.Clients[0].Start(t.Context(), platform.Command{Path: "ping", Args: []string{"-c", "1", "-W", "20", n.Addr(f).String()}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			if err := p.Wait(); err != nil {
 				t.Errorf("%s does not answer at %s: %v", n.Name(), n.Addr(f), err)
 			}
@@ -110,9 +97,7 @@ func TestSilentNeighboursAreContainersLikeOthers(t *testing.T) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, err)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 	"nettoll/platform"
 	"nettoll/platform/lab"
@@ -26,9 +27,7 @@ func endpoints(t *testing.T) []platform.Endpoint {
 	var all []platform.Endpoint
 	for _, h := range hosts {
 		c, err := h.Containers(t.Context(), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		all = append(all, h, c[0])
 	}
 	return all
@@ -38,12 +37,8 @@ func run(t *testing.T, e platform.Endpoint, path string, args ...string) string 
 	t.Helper()
 	var out bytes.Buffer
 	p, err := e.Start(t.Context(), platform.Command{Path: path, Args: args, Stdout: &out})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
+	iferr.Fatal(t, p.Wait())
 	return strings.TrimSpace(out.String())
 }
 
@@ -76,14 +71,10 @@ func TestPublishedNamesReachTheNamespaces(t *testing.T) {
 	t.Cleanup(func() {
 		for _, e := range all {
 			name := filepath.Join("/run/netns", e.Name())
-			if err := errors.Join(unix.Unmount(name, 0), os.Remove(name)); err != nil {
-				t.Error(err)
-			}
+			iferr.Error(t, errors.Join(unix.Unmount(name, 0), os.Remove(name)))
 		}
 	})
-	if err := lab.Publish(append(all, all[0])); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, lab.Publish(append(all, all[0])))
 	for _, e := range all {
 		want := run(t, e, "readlink", "/proc/self/ns/net")
 		if got := run(t, all[0], "ip", "netns", "exec", e.Name(), "readlink", "/proc/self/ns/net"); got != want {
@@ -108,9 +99,7 @@ type stranger struct{ platform.Endpoint }
 func dead(t *testing.T) (all []string) {
 	t.Helper()
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, path := range stats {
 		b, err := os.ReadFile(path)
 		if err != nil {
@@ -127,9 +116,7 @@ func dead(t *testing.T) (all []string) {
 func asleep(t *testing.T) (n int) {
 	t.Helper()
 	names, err := filepath.Glob("/proc/[0-9]*/comm")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, path := range names {
 		if b, err := os.ReadFile(path); err == nil && string(b) == "sleep\n" {
 			n++
@@ -145,9 +132,7 @@ func TestOrphansAreReaped(t *testing.T) {
 	e := endpoints(t)[1]
 	script := fmt.Sprintf("i=0; while [ $i -lt %d ]; do (setsid sleep 0.$((i %% 10)) & ) ; i=$((i+1)); done", orphans)
 	p, err := e.Start(t.Context(), platform.Command{Path: "sh", Args: []string{"-c", script}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	var waiting sync.WaitGroup
 	for i := range programs {
 		waiting.Go(func() {
@@ -164,9 +149,7 @@ func TestOrphansAreReaped(t *testing.T) {
 		})
 	}
 	waiting.Wait()
-	if err := p.Wait(); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, p.Wait())
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		asleep, left := asleep(t), dead(t)
 		if asleep == 0 && len(left) == 0 {

@@ -7,15 +7,14 @@ import (
 
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 )
 
 func TestContainersSendNothingOnTheirOwn(t *testing.T) {
 	h := hostsOf(t, platform.HostRequest{Count: 1})[0]
 	all, err := h.Containers(t.Context(), 200) // more than one mount of /proc is for, on each thread
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, e := range append(all, h) {
 		ns := e.Facts().NetNS
 		for key, loud := range map[string]string{
@@ -32,8 +31,6 @@ func TestContainersSendNothingOnTheirOwn(t *testing.T) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 	}
 }

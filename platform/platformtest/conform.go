@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 	"nettoll/platform"
 )
@@ -49,9 +50,7 @@ func hosts(t *testing.T, p platform.Platform, n int) platform.Hosts {
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
 	h, err := p.Hosts(ctx, platform.HostRequest{Count: n})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	t.Cleanup(func() {
 		if err := h.Close(context.Background()); err != nil {
 			t.Errorf("close: %v", err)
@@ -81,13 +80,9 @@ func noHosts(t *testing.T, p platform.Platform) {
 func closeLeavesNothing(t *testing.T, p platform.Platform) {
 	before := machine.Descriptors(t, "net:")
 	h, err := p.Hosts(t.Context(), platform.HostRequest{Count: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	all, err := h.All()[1].Containers(t.Context(), 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if sharing := h.All()[1].Facts().Share; sharing != nil {
 		if _, err := sharing(t.Context(), all[0]); err != nil {
 			t.Error(err)
@@ -123,9 +118,7 @@ func twoAtOnce(t *testing.T, p platform.Platform) {
 	for i, site := range sites {
 		for _, h := range site.All() {
 			all, err := h.Containers(t.Context(), 2)
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			for _, e := range append(all, h) {
 				name, ns := fmt.Sprintf("%s of site %d", e.Name(), i), namespace(t, e)
 				if other, ok := seen[ns]; ok {

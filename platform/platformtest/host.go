@@ -12,6 +12,7 @@ import (
 	"nettoll/internal/nl"
 	"nettoll/internal/nl/nltest"
 	"nettoll/internal/plumb"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 )
 
@@ -63,9 +64,7 @@ func asItSays(t *testing.T, name, ns string, u platform.Uplink) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, err)
 }
 
 // reach has each host talk to each, itself included, in both families, and checks that traffic between two hosts
@@ -99,9 +98,7 @@ func uplinkBytes(t *testing.T, all []platform.Host) []uint64 {
 	bytes := make([]uint64, len(all))
 	for i, h := range all {
 		c, err := plumb.DeviceHop(h.Name(), h.Facts().NetNS, h.Uplink().Device).Read(t.Context())
-		if err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, err)
 		bytes[i] = c.Bytes
 	}
 	return bytes
@@ -125,9 +122,7 @@ func containers(t *testing.T, hosts platform.Hosts) {
 		add(h)
 		for _, n := range []int{3, 0, 1} {
 			all, err := h.Containers(t.Context(), n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			if len(all) != n {
 				t.Errorf("%s: %d containers, want %d", h.Name(), len(all), n)
 			}
@@ -166,9 +161,7 @@ func bare(t *testing.T, e platform.Endpoint) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, err)
 }
 
 // share checks that a container made in another's namespace is in that namespace.
@@ -179,13 +172,9 @@ func share(t *testing.T, p platform.Platform) {
 		t.Skipf("%s shares no namespaces", p.Info().Name)
 	}
 	all, err := h.Containers(t.Context(), 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	shared, err := sharing(t.Context(), all[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if a, b := namespace(t, all[0]), namespace(t, shared); a != b {
 		t.Errorf("%s is in %s, what shares with it in %s", all[0].Name(), a, b)
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"nettoll/internal/testutil/iferr"
 )
 
 // KernelHas reports whether an option, such as CONFIG_IPVLAN, is built into the kernel. For a kernel that does not
@@ -18,17 +20,11 @@ func KernelHas(t testing.TB, option string) bool {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer f.Close()
 	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	config, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return strings.Contains("\n"+string(config), "\n"+option+"=y\n")
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"nettoll/agent"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 	"nettoll/sampler"
 )
@@ -38,18 +39,14 @@ func processes(t *testing.T, p platform.Platform) {
 func container(t *testing.T, h platform.Host) platform.Endpoint {
 	t.Helper()
 	all, err := h.Containers(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return all[0]
 }
 
 func start(t *testing.T, e platform.Endpoint, c platform.Command) platform.Process {
 	t.Helper()
 	proc, err := e.Start(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	t.Cleanup(func() {
 		killed := make(chan error, 1)
 		go func() { killed <- proc.Kill() }()
@@ -71,9 +68,7 @@ func output(t *testing.T, e platform.Endpoint, path string, args ...string) stri
 	t.Helper()
 	proc := start(t, e, platform.Command{Path: path, Args: args})
 	b, err := io.ReadAll(proc.Stdout())
-	if err := errors.Join(err, proc.Wait()); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, errors.Join(err, proc.Wait()))
 	return strings.TrimSpace(string(b))
 }
 
@@ -103,18 +98,14 @@ func pipes(t *testing.T, e platform.Endpoint) {
 	if _, err := io.WriteString(proc.Stdin(), said); err != nil {
 		t.Fatal(err)
 	}
-	if err := proc.Stdin().Close(); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, proc.Stdin().Close())
 	b, err := io.ReadAll(proc.Stdout())
 	if err := errors.Join(err, proc.Wait(), proc.Wait()); err != nil || string(b) != said {
 		t.Errorf("got %q, %v, want %q", b, err, said)
 	}
 	// Output from before the end can be read after it.
 	proc = start(t, e, shell("head -c 60000 /dev/zero"))
-	if err := ended(t, proc); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, ended(t, proc))
 	if b, err := io.ReadAll(proc.Stdout()); err != nil || len(b) != 60000 {
 		t.Errorf("%d bytes were left to be read, want 60000: %v", len(b), err)
 	}
@@ -151,9 +142,7 @@ func exitStatus(t *testing.T, e platform.Endpoint) {
 	}
 	// Of long output, the end is kept.
 	proc = start(t, e, shell("head -c 300000 /dev/zero | tr '\\0' x >&2; echo last words >&2"))
-	if err := proc.Wait(); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, proc.Wait())
 	if got := proc.Stderr(); len(got) > 1<<16 || !strings.HasSuffix(got, "last words") {
 		t.Errorf("kept %d bytes that end with %q", len(got), got[max(0, len(got)-20):])
 	}
@@ -163,9 +152,7 @@ func environment(t *testing.T, e platform.Endpoint) {
 	var out bytes.Buffer
 	c := shell(`echo "$NETTOLL_TEST_WORD|$PATH"`)
 	c.Stdout, c.Env = &out, []string{"NETTOLL_TEST_WORD=two words"}
-	if err := start(t, e, c).Wait(); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, start(t, e, c).Wait())
 	word, path, _ := strings.Cut(strings.TrimSpace(out.String()), "|")
 	if word != "two words" || path == "" {
 		t.Errorf("the environment has %q and PATH %q, want two words, and the platform's PATH", word, path)
@@ -223,18 +210,12 @@ func notStarted(t *testing.T, e platform.Endpoint) {
 // speaksAsAgent starts the platform's copy of this program.
 func speaksAsAgent(t *testing.T, e platform.Endpoint) {
 	c, err := agent.Start(t.Context(), e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer c.Close()
 	var counters map[string]uint64
-	if err := c.Call(t.Context(), sampler.MethodCounters, nil, &counters); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, c.Call(t.Context(), sampler.MethodCounters, nil, &counters))
 	if _, ok := counters["lo.rx_bytes"]; !ok {
 		t.Errorf("the agent counts nothing of lo: %v", fmt.Sprint(counters)[:100])
 	}
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, c.Close())
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"nettoll/internal/bootstrap"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/turn"
 	"nettoll/platform"
 	"nettoll/platform/platformtest"
@@ -64,9 +65,7 @@ func TestAnotherCPU(t *testing.T) {
 		return "/proc/self/exe", nil
 	}}
 	h, err := s.Hosts(t.Context(), platform.HostRequest{Count: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if slices.Sort(sent); !slices.Equal(sent, []string{runtime.GOARCH, "arm64"}) {
 		t.Errorf("agents for %v were sent", sent)
 	}
@@ -82,17 +81,11 @@ func TestAnotherCPU(t *testing.T) {
 		t.Errorf("no agent is run by %s: %v", emulator, all)
 	}
 	p, err := h.All()[1].Start(t.Context(), platform.Command{Path: "sh", Args: []string{"-c", "read line; echo $line $line"}, Stdin: strings.NewReader("said\n")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	answer := make([]byte, len("said said"))
 	if _, err := io.ReadFull(p.Stdout(), answer); err != nil || string(answer) != "said said" {
 		t.Errorf("a program there answered %q, %v", answer, err)
 	}
-	if err := p.Wait(); err != nil {
-		t.Error(err)
-	}
-	if err := h.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, p.Wait())
+	iferr.Error(t, h.Close(t.Context()))
 }

@@ -20,6 +20,7 @@ import (
 	"nettoll/internal/bootstrap"
 	"nettoll/internal/nl"
 	"nettoll/internal/remote"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 	"nettoll/platform/platformtest"
 	"nettoll/platform/ssh/sshtest"
@@ -33,9 +34,7 @@ var own = &bootstrap.Agents{File: func(string) (string, error) { return "/proc/s
 func found(t *testing.T, s *SSH, lan *sshtest.LAN) platform.Hosts {
 	t.Helper()
 	h, err := s.Hosts(t.Context(), platform.HostRequest{Count: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for i, host := range h.All() {
 		if got, want := host.Uplink(), lan.Hosts[i].Uplink(); got != want {
 			t.Errorf("uplink %+v, want %+v", got, want)
@@ -52,11 +51,7 @@ func machines(t *testing.T, n int, o Options) *SSH {
 	}
 	o.Agents = own
 	s := New(o)
-	t.Cleanup(func() {
-		if err := s.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { iferr.Error(t, s.Close(context.Background())) })
 	return s
 }
 
@@ -65,26 +60,18 @@ func TestMachines(t *testing.T) {
 		Shell: "echo Welcome to b; echo 'All activity is logged' >&2; printf 'You have mail'\nexec sh -c \"$SSH_ORIGINAL_COMMAND\"",
 	})
 	s := machines(t, 2, Options{})
-	if err := s.Probe(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, s.Probe(t.Context()))
 	h := found(t, s, lan)
 	for i, host := range h.All() {
 		c, err := agent.Start(t.Context(), host)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		var route string
 		if err := c.Call(t.Context(), sampler.MethodRoute, h.All()[1-i].Uplink().Addr4.Addr(), &route); err != nil || !strings.Contains(route, host.Uplink().Device) {
 			t.Errorf("the agent sends %q, %v", route, err)
 		}
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, c.Close())
 	}
-	if err := h.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, h.Close(t.Context()))
 	if got := strings.Join(s.Stood(), "; "); got != "ssh a; ssh b" {
 		t.Errorf("stood: %s", got)
 	}
@@ -165,9 +152,7 @@ func TestSudo(t *testing.T) {
 	sshtest.Start(t, platform.Underlay{}, sshtest.Machine{Setup: asks, Shell: login})
 	refused(t, machines(t, 1, Options{Sudo: true}).Probe(t.Context()), "ssh a: sudo: a password is required; --sudo takes a rule of sudoers with NOPASSWD")
 	sshtest.Start(t, platform.Underlay{}, sshtest.Machine{Setup: obeys, Shell: login})
-	if err := machines(t, 1, Options{Sudo: true}).Probe(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, machines(t, 1, Options{Sudo: true}).Probe(t.Context()))
 }
 
 // TestSlow logs in over a connection with a round-trip time of 50 ms that carries 20 Mbit/s.
@@ -175,16 +160,10 @@ func TestSlow(t *testing.T) {
 	sshtest.Start(t, platform.Underlay{}, sshtest.Machine{Delay: 25 * time.Millisecond, Rate: 20e6 / 8})
 	s := machines(t, 1, Options{})
 	h, err := s.Hosts(t.Context(), platform.HostRequest{Count: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	c, err := agent.Start(t.Context(), h.All()[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
+	iferr.Fatal(t, err)
+	iferr.Error(t, c.Close())
 }
 
 // TestVanishes cuts a machine off, and checks that a call of its agent fails with the reason.
@@ -193,13 +172,9 @@ func TestVanishes(t *testing.T) {
 	s := machines(t, 1, Options{})
 	s.beat, s.patience = 50*time.Millisecond, time.Second
 	h, err := s.Hosts(t.Context(), platform.HostRequest{Count: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	c, err := agent.Start(t.Context(), h.All()[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	lan.Vanish(0)
 	refused(t, c.Call(t.Context(), sampler.MethodCounters, nil, nil), "agent has ended")
 	c.Close()
@@ -211,9 +186,7 @@ func TestGiven(t *testing.T) {
 	s := machines(t, 2, Options{At: map[string]netip.Addr{"b": netip.MustParseAddr("192.0.2.1")}})
 	refused(t, s.Probe(t.Context()), "--address b=192.0.2.1: that is no address of b alone")
 	s = machines(t, 2, Options{At: map[string]netip.Addr{"b": lan.Hosts[1].Uplink().Addr4.Addr()}})
-	if err := s.Probe(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, s.Probe(t.Context()))
 }
 
 // TestLogsInAgain cuts the connection to one of two machines while a network stands on both. What stood there is gone
@@ -224,21 +197,13 @@ func TestLogsInAgain(t *testing.T) {
 	use := func() platform.Hosts {
 		t.Helper()
 		h, err := s.Hosts(t.Context(), platform.HostRequest{Count: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		for _, host := range h.All() {
 			inside, err := host.Containers(t.Context(), 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			c, err := agent.Start(t.Context(), inside[0])
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := c.Close(); err != nil {
-				t.Error(err)
-			}
+			iferr.Fatal(t, err)
+			iferr.Error(t, c.Close())
 		}
 		return h
 	}
@@ -250,12 +215,8 @@ func TestLogsInAgain(t *testing.T) {
 			t.Fatal("the connection was cut, and the agent's end has not been noticed")
 		}
 	}
-	if err := stood.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if err := use().Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, stood.Close(t.Context()))
+	iferr.Error(t, use().Close(t.Context()))
 	if s.machines[0] == before[0] || s.machines[1] != before[1] {
 		t.Errorf("a logged in again: %v, b: %v", s.machines[0] != before[0], s.machines[1] != before[1])
 	}
@@ -268,9 +229,7 @@ func TestAddressesInCommon(t *testing.T) {
 	common := netip.MustParsePrefix("172.17.0.1/16")
 	on := func(i int, do func(*nl.NS) error) {
 		t.Helper()
-		if err := nl.With(lan.Hosts[i].Facts().NetNS, do); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, nl.With(lan.Hosts[i].Facts().NetNS, do))
 	}
 	for i := range lan.Hosts {
 		on(i, func(n *nl.NS) error {
@@ -285,9 +244,7 @@ func TestAddressesInCommon(t *testing.T) {
 	}
 	s := machines(t, 2, Options{})
 	h := found(t, s, lan)
-	if err := h.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, h.Close(t.Context()))
 	named := machines(t, 2, Options{At: map[string]netip.Addr{"b": common.Addr()}})
 	refused(t, named.Probe(t.Context()), "--address b=172.17.0.1: that is no address of b alone")
 	on(1, func(n *nl.NS) error {
@@ -351,9 +308,7 @@ func TestSweep(t *testing.T) {
 	if err == nil {
 		err = login.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer in.Close()
 	shells := lan.Busy(t, 0, mark)
 	for began := time.Now(); folders() == 0; time.Sleep(10 * time.Millisecond) {
@@ -379,19 +334,13 @@ func TestSweep(t *testing.T) {
 	}
 
 	lost, err := s.connect(t.Context(), "h1", "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	pid := lan.Busy(t, 0, "agent injected")[0]
 	agent := fmt.Sprintf("agent %d", pid)
 	check(remote.Sweep{Remove: true}, agent, "a run may be using it")
-	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, unix.Kill(pid, unix.SIGSTOP))
 	check(remote.Sweep{}, agent, "")
 	check(remote.Sweep{Remove: true}, agent, "")
 	lan.Empty(t, 0)
-	if err := lost.close(); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, lost.close())
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"nettoll/internal/testutil/iferr"
 )
 
 // One target for each kind of chart: whatever its numbers and texts are, it is drawn, in
@@ -76,9 +78,7 @@ func fuzz(f *testing.F, chart func(*supply) Chart) {
 		defer alarm.Stop()
 		c := chart(&supply{input})
 		svg, err := c.Inline()
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		for part := range strings.SplitSeq(svg, "<") {
 			if tag, _, _ := strings.Cut(part, ">"); !strings.HasPrefix(tag, "svg") && (strings.Contains(tag, "NaN") || strings.Contains(tag, "Inf")) {
 				t.Errorf("a place is not a number: %s", tag)

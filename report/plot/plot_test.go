@@ -14,15 +14,15 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"nettoll/internal/testutil/iferr"
 )
 
 func histogram(t *testing.T, n int) *hdrhistogram.PackedHistogram {
 	t.Helper()
 	h := hdrhistogram.NewPacked(1, 1e9, 3)
 	for i := range n {
-		if err := h.RecordValue(int64(20_000 + i)); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, h.RecordValue(int64(20_000+i)))
 	}
 	return h
 }
@@ -103,9 +103,7 @@ func TestFiles(t *testing.T) {
 	chart := Bars([]Bar{{Name: "host", Text: "20.1", Value: 20.1, Low: 20, High: 20.2, Native: true}}, "<label>")
 	chart = chart.WithKeys([]Key{{"host", Look{}}, {"bridge", LookOf(7, false)}, {"<b>", LookOf(1, false)}})
 	var svg, picture bytes.Buffer
-	if err := errors.Join(chart.WriteSVG(&svg, "Throughput & <more>"), chart.WritePNG(&picture, "Throughput")); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, errors.Join(chart.WriteSVG(&svg, "Throughput & <more>"), chart.WritePNG(&picture, "Throughput")))
 	for d := xml.NewDecoder(&svg); ; {
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) {

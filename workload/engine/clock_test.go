@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 	"nettoll/record"
 	"nettoll/workload"
@@ -70,9 +71,7 @@ func TestClocksWithoutDatagrams(t *testing.T) {
 	job := testJob(t, record.TCPRR, workload.Pair{Client: c, Server: s, Port: machine.FreePort(t)})
 	job.Distant = true
 	taken, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: job.Pairs[0].Port})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer taken.Close()
 	r, _ := runTrial(t, job)
 	checkResult(t, job, r)
@@ -138,9 +137,7 @@ func TestTurnsByOneClock(t *testing.T) {
 		job := testJob(t, record.TCPRR, workload.Pair{Client: c, Server: s, Port: machine.FreePort(t)})
 		job.Warmup, job.Duration, job.Distant = length/2, length, true
 		one, err := New().Stand(t.Context(), job)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		defer one.Close()
 		stand = append(stand, one)
 		clocks := one.Clocks()

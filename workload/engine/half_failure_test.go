@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 	"nettoll/record"
 )
@@ -36,9 +37,7 @@ func TestMuteFlow(t *testing.T) {
 func connectRaw(t *testing.T, port int) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }
@@ -112,9 +111,7 @@ func TestConnectErrors(t *testing.T) {
 			h, port := newHandlers(t), machine.FreePort(t)
 			if c.accept != nil {
 				l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
-				if err != nil {
-					t.Fatal(err)
-				}
+				iferr.Fatal(t, err)
 				accepted := make(chan struct{})
 				go func() {
 					defer close(accepted)

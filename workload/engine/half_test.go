@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"nettoll/agent"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 	"nettoll/record"
 )
@@ -48,9 +49,7 @@ func ask[Out any](ctx context.Context, h handlers, method string, in any) (out O
 func must[Out any](t *testing.T, h handlers, method string, in any) Out {
 	t.Helper()
 	out, err := ask[Out](t.Context(), h, method, in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return out
 }
 
@@ -138,9 +137,7 @@ func runInOneProcess(t *testing.T, h handlers, workload string, o record.Options
 		return
 	}
 	w, _, err := trafficOf(workload, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	k := w.flows(record.Options{Streams: 1})[0]
 	if o.Reverse {
 		k = w.flows(record.Options{Streams: 1, Reverse: true})[0]
@@ -206,9 +203,7 @@ func checkFlows(t *testing.T, k kind, window startResult, left stopResult, flows
 		return
 	}
 	h, err := mergeHistograms([]string{window.Latencies})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	// At either edge one transaction of each flow counts in part, and has a latency or none.
 	if d := float64(h.TotalCount()) - sum; math.Abs(d) > 2*float64(flows) && !k.open {
 		t.Errorf("%d latencies of %v transactions", h.TotalCount(), sum)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 	"nettoll/workload"
 )
@@ -34,9 +35,7 @@ func TestJudge(t *testing.T) {
 			CPUs:  workload.CPUs{Client: []int{0}, Server: []int{0}},
 			Pairs: []workload.Pair{{Client: newEndpoint("c"), Server: newEndpoint("s"), Addr: loopback4, Listen: loopback4, Port: 5001}},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		for i, f := range tr.flows {
 			p, at := f.end(tr.kinds[f.kind].measured)
 			if c.silent(i) {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"nettoll/internal/testutil/iferr"
 )
 
 // TestSlotIsHdrHistograms records the same values with the library.
@@ -18,9 +20,7 @@ func TestSlotIsHdrHistograms(t *testing.T) {
 	want := hdrhistogram.New(lowestLatency, highestLatency, significantDigits)
 	got := newLatencies()
 	for _, v := range values {
-		if err := want.RecordValue(v); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, want.RecordValue(v))
 		got.add(v)
 	}
 	if got.count() != int64(len(values)) {
@@ -41,19 +41,13 @@ func TestMergeHistograms(t *testing.T) {
 		l := newLatencies()
 		l.add(value)
 		e, err := encodeHistogram(l.histogram())
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		encoded = append(encoded, e)
 	}
 	sum, err := mergeHistograms(encoded)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	h, err := recordHistogram(sum)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if h.Count != 3 || h.Min != 100 || h.P50 != 200 {
 		t.Errorf("got %+v", h)
 	}

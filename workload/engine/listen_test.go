@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 	"nettoll/record"
 )
@@ -53,9 +54,7 @@ func TestStreamIsNotInteractive(t *testing.T) {
 						}
 						// It is 0 in what tcp(7) calls an interactive session, or pingpong mode.
 						n, err := unix.GetsockoptInt(f.fd, unix.IPPROTO_TCP, unix.TCP_QUICKACK)
-						if err != nil {
-							t.Fatal(err)
-						}
+						iferr.Fatal(t, err)
 						flows, prompt = flows+1, prompt+n
 					}
 				}
@@ -95,9 +94,7 @@ func localAddresses(t *testing.T, port int) (all []string) {
 	t.Helper()
 	for _, table := range []string{"tcp", "tcp6", "udp", "udp6"} {
 		b, err := os.ReadFile("/proc/self/net/" + table)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		for line := range strings.Lines(string(b)) {
 			if f := strings.Fields(line); len(f) > 1 && strings.HasSuffix(f[1], fmt.Sprintf(":%04X", port)) {
 				all = append(all, strings.TrimSuffix(f[1], fmt.Sprintf(":%04X", port)))

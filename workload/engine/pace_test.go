@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 	"nettoll/record"
 )
@@ -59,9 +60,7 @@ func TestStallIsNotOmitted(t *testing.T) {
 	const stallsAt, stall = 100, 200 * time.Millisecond
 	h := newHandlers(t)
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -88,9 +87,7 @@ func TestStallIsNotOmitted(t *testing.T) {
 	must[openResult](t, h, methodConnect, connectParams(record.PacedRR, record.Options{Rate: 1000}, loopback4, port, 1))
 	r := must[startResult](t, h, methodStart, startParams{Session: "client", Duration: 2 * time.Second})
 	latencies, err := mergeHistograms([]string{r.Latencies})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	slow := int64(0)
 	for _, bar := range latencies.Distribution() {
 		if bar.To >= int64(stall/2) {
@@ -110,9 +107,7 @@ func TestLostAndLateDatagrams(t *testing.T) {
 	const while = 5 * time.Millisecond
 	h := newHandlers(t)
 	conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -143,9 +138,7 @@ func TestLostAndLateDatagrams(t *testing.T) {
 	r := must[startResult](t, h, methodStart, startParams{Session: "client", Duration: time.Second})
 	left := must[stopResult](t, h, methodStop, stopParams{Session: "client"})
 	latencies, err := mergeHistograms([]string{r.Latencies})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	d := left.Datagrams[0]
 	if d.Lost == 0 || d.Received != latencies.TotalCount() || d.Expected != d.Received+d.Lost {
 		t.Errorf("%+v and %d latencies", d, latencies.TotalCount())

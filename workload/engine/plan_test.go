@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 	"nettoll/workload"
 )
@@ -29,9 +30,7 @@ func TestPlan(t *testing.T) {
 			{Client: a, Server: s, Addr: loopback6, Listen: loopback6, Port: 5001},
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if len(tr.clients) != 2 || len(tr.servers) != 1 {
 		t.Fatalf("%d clients, %d servers; want 2 and 1", len(tr.clients), len(tr.servers))
 	}

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 	"nettoll/record"
 )
@@ -64,9 +65,7 @@ func TestShare(t *testing.T) {
 func twoCPUs(t *testing.T) (a, b int) {
 	t.Helper()
 	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &set); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, unix.SchedGetaffinity(0, &set))
 	var all []int
 	for cpu := 0; len(all) < 2 && len(all) < set.Count(); cpu++ {
 		if set.IsSet(cpu) {
@@ -115,9 +114,7 @@ func TestThreadsOfFlows(t *testing.T) {
 			}
 			results, left := startBoth(t, h), stopBoth(t, h)
 			w, o, err := trafficOf(c.work, c.options)
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			k := w.flows(o)[0]
 			checkFlows(t, k, results[string(k.measured)], left[string(k.measured)], len(c.cpus))
 			for i, info := range left[string(k.informs)].TCP {
@@ -177,9 +174,7 @@ func TestSilenceOfOneFlow(t *testing.T) {
 func TestFlowsOfAThreadFailAlone(t *testing.T) {
 	h := newHandlers(t)
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer l.Close()
 	conns := make(chan net.Conn, 2)
 	go func() {
@@ -249,18 +244,14 @@ func TestPatientFlowsSettleWithinTheWarmup(t *testing.T) {
 func TestReceiverUnderBBR(t *testing.T) {
 	for control, want := range map[string]bool{"reno": false, "bbr": true} {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		defer unix.Close(fd)
 		err = unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, control)
 		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EPERM) {
 			t.Logf("%s: %v", control, err)
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		f := &flow{fd: fd}
 		if _, err := newReceiver(f, record.Options{MessageSize: 1000}); err != nil {
 			t.Fatal(err)

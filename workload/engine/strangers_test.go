@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 	"nettoll/record"
 )
@@ -69,20 +70,14 @@ func TestStrangersToWebServer(t *testing.T) {
 	get := func(path, cookie string) (int, string) {
 		t.Helper()
 		r, err := http.NewRequest(http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d%s", port, path), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		r.Close = true
 		r.Header.Set("Cookie", cookie)
 		response, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		defer response.Body.Close()
 		b, err := io.ReadAll(response.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		return response.StatusCode, string(b)
 	}
 	good := fmt.Sprintf("nettoll=%x", testCookie)
@@ -107,9 +102,7 @@ func TestGreetingByDatagrams(t *testing.T) {
 	}
 	dial := func() net.Conn {
 		conn, err := net.Dial("udp4", fmt.Sprintf("127.0.0.1:%d", port))
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		t.Cleanup(func() { conn.Close() })
 		return conn
 	}
@@ -156,9 +149,7 @@ func TestDatagramConnectErrors(t *testing.T) {
 			h, port := newHandlers(t), machine.FreePort(t)
 			if c.answer != nil {
 				conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
-				if err != nil {
-					t.Fatal(err)
-				}
+				iferr.Fatal(t, err)
 				served := make(chan struct{})
 				go func() {
 					defer close(served)

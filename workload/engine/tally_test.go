@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
@@ -83,22 +84,16 @@ func TestJitter(t *testing.T) {
 func receiver(t *testing.T, o record.Options, buffer int) (*flow, net.Conn) {
 	t.Helper()
 	to, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	t.Cleanup(func() { to.Close() })
 	if buffer > 0 {
 		to.SetReadBuffer(buffer)
 	}
 	from, err := net.Dial("udp4", to.LocalAddr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	t.Cleanup(func() { from.Close() })
 	file, err := to.File()
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	t.Cleanup(func() { file.Close() })
 	f := &flow{session: &session{cookie: testCookie}, fd: int(file.Fd()), window: window{closes: math.MaxInt64}}
 	if _, err := newBatch(f, o); err != nil {
@@ -106,9 +101,7 @@ func receiver(t *testing.T, o record.Options, buffer int) (*flow, net.Conn) {
 	}
 	// Datagrams sent over loopback have arrived when the call returns. A step that blocked would
 	// hold up the collector, which is running here.
-	if err := unix.SetNonblock(f.fd, true); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, unix.SetNonblock(f.fd, true))
 	return f, from
 }
 
@@ -185,13 +178,9 @@ func TestReceiverNaps(t *testing.T) {
 func TestTrainArrives(t *testing.T) {
 	f, from := receiver(t, record.Options{MessageSize: 100, GSO: true}, 0)
 	raw, err := from.(*net.UDPConn).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	raw.Control(func(fd uintptr) { err = segment(int(fd), 100) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	var train []byte
 	for _, n := range []int64{1, 2, 4, 3} {
 		train = append(train, streamDatagram(n, 100)...)

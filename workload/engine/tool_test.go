@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"nettoll/agent"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 	"nettoll/record"
 	"nettoll/workload"
@@ -131,9 +132,7 @@ func startedAgents(endpoints ...*endpoint) (n int) {
 func checkResult(t *testing.T, job workload.Job, r workload.Result) {
 	t.Helper()
 	w, o, err := trafficOf(job.Workload, job.Options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	kinds := w.flows(o)
 	if want := len(kinds) * len(job.Pairs); len(r.Flows) != want {
 		t.Fatalf("%d flows, want %d", len(r.Flows), want)
@@ -267,13 +266,9 @@ func newResidence(t *testing.T, name string) *residence {
 	t.Helper()
 	e := newEndpoint(name)
 	c, err := agent.Start(t.Context(), e)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, c.Close())
 		e.gone(t)
 	})
 	return &residence{e, c}
@@ -304,9 +299,7 @@ func TestRunWithAgentsThatStay(t *testing.T) {
 
 func TestRunErrors(t *testing.T) {
 	taken, err := net.Listen("tcp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer taken.Close()
 	for _, c := range []struct {
 		name, want string

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 	"nettoll/record"
 	"nettoll/workload"
@@ -160,9 +161,7 @@ func TestTransactionOfSeveralTurns(t *testing.T) {
 
 func TestTurnsThatAreTooClose(t *testing.T) {
 	at := turnsAt([]int64{0, int64(100*time.Millisecond + answerRest)}, 40*time.Millisecond, 60*time.Millisecond)
-	if err := checkTurns(at); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, checkTurns(at))
 	at[1].begins--
 	if err := checkTurns(at); err == nil || !strings.Contains(err.Error(), "turn 2 begins 2.999999ms after") {
 		t.Error(err)
@@ -172,24 +171,16 @@ func TestTurnsThatAreTooClose(t *testing.T) {
 // TestWhatIsOnItsWayIsNoticed has a peer that does not read the data that was sent.
 func TestWhatIsOnItsWayIsNoticed(t *testing.T) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer l.Close()
 	c, err := net.Dial("tcp4", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer c.Close()
 	file, err := c.(*net.TCPConn).File()
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer file.Close()
 	fd := int(file.Fd())
-	if err := unix.SetNonblock(fd, true); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, unix.SetNonblock(fd, true))
 	const more = 50 * time.Millisecond
 	f := &flow{fd: fd, pauses: nanotime(), left: make([]int, 1), session: &session{drain: more}}
 	if !f.drained(nanotime()) || f.left[0] != 0 {
@@ -245,9 +236,7 @@ func TestTurns(t *testing.T) {
 				job.Options, job.Warmup, job.Duration = c.options, length/2, length
 				job.CPUs = workload.CPUs{Client: c.cpus, Server: c.cpus}
 				s, err := New().Stand(t.Context(), job)
-				if err != nil {
-					t.Fatal(err)
-				}
+				iferr.Fatal(t, err)
 				defer s.Close()
 				stand, ends = append(stand, s), append(ends, client, server)
 			}
@@ -372,9 +361,7 @@ func TestFlowsSleepBetweenTurns(t *testing.T) {
 		job.CPUs = workload.CPUs{Client: cpus, Server: cpus} // of which one makes a thread serve both ways
 		job.Warmup, job.Duration = 20*time.Millisecond, 40*time.Millisecond
 		s, err := New().Stand(t.Context(), job)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		defer s.Close()
 		running.Go(func() {
 			if _, _, err := s.Turns(t.Context(), workload.Turns{Begins: []time.Time{first, first.Add(pause)}}); err != nil {
@@ -406,9 +393,7 @@ func processTime(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	const processClock = 2 // CPUCLOCK_SCHED of a process, in linux/posix-timers.h
 	var ts unix.Timespec
-	if err := unix.ClockGettime(int32(^pid<<3|processClock), &ts); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, unix.ClockGettime(int32(^pid<<3|processClock), &ts))
 	return time.Duration(ts.Nano())
 }
 

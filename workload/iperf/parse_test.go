@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/workload/workloadtest"
 )
 
@@ -15,9 +16,7 @@ func transcript(t testing.TB, name string) string { return workloadtest.Transcri
 func mustParse(t *testing.T, name string) report {
 	t.Helper()
 	r, err := parse(transcript(t, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return r
 }
 
@@ -146,9 +145,7 @@ func TestComplaints(t *testing.T) {
 			t.Errorf("%s: %v, want %s", name, err, want)
 		}
 	}
-	if err := complaint("[  3] WARNING: ack of last datagram failed.\n"); err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, complaint("[  3] WARNING: ack of last datagram failed.\n"))
 }
 
 func FuzzParse(f *testing.F) {
@@ -158,9 +155,7 @@ func FuzzParse(f *testing.F) {
 	}
 	for _, name := range files {
 		b, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		iferr.Fatal(f, err)
 		f.Add(string(b))
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"nettoll/internal/program"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 	"nettoll/workload"
 	"nettoll/workload/workloadtest"
@@ -62,9 +63,7 @@ func TestResult(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := c.trial.result(t, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			sum := uint64(0)
 			for i, want := range c.bytes {
 				if got := r.Flows[i]; got.Bytes != want || got.TCP == nil || got.TCP.SndMSS != 1448 {
@@ -91,9 +90,7 @@ func TestResult(t *testing.T) {
 
 func TestResultOfDatagrams(t *testing.T) {
 	r, err := trial{record.UDPStream, record.Options{Streams: 2}, 1, 1, "udp-unlimited.server.txt", []string{"udp-unlimited.client.txt"}}.result(t, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for name, want := range map[string]float64{
 		record.Throughput: (32182710 + 49292040) * 8, record.PacketRate: 21893 + 33532,
 		record.Loss: float64(18786+32321) / float64(40679+65853), record.Jitter: (0.005 + 0.001) / 1e3 / 2,

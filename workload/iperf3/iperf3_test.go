@@ -11,6 +11,7 @@ import (
 
 	"nettoll/internal/program"
 	"nettoll/internal/testutil"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 	"nettoll/workload"
 	"nettoll/workload/workloadtest"
@@ -130,9 +131,7 @@ func TestMeasures(t *testing.T) {
 
 func TestParseTCPInfo(t *testing.T) {
 	f, err := parse(jobOf(record.TCPStream, 3), transcript(t, "3.12/tcp-parallel.json"), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	want := record.TCPInfo{Retransmits: 28, RTT: 349, RTTVar: 113, Cwnd: 569064 / 1448, SndMSS: 1448, PMTU: 1500, Congestion: "reno"}
 	if got := f.Flows[0].TCP; got == nil || *got != want || f.busy[0] <= 0 || f.busy[1] <= 0 {
 		t.Errorf("%+v, want %+v; CPUs %v", got, want, f.busy)
@@ -219,9 +218,7 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, name := range files {
 			b, err := os.ReadFile(name)
-			if err != nil {
-				f.Fatal(err)
-			}
+			iferr.Fatal(f, err)
 			f.Add(string(b), strings.Contains(name, "udp"), strings.Contains(name, "bidir"), 1+len(name)%3)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"nettoll/internal/program"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 	"nettoll/record"
 	"nettoll/workload"
@@ -55,9 +56,7 @@ func TestServer(t *testing.T) {
 		workloadtest.Pair("c", "a", "198.18.0.1"), workloadtest.Pair("d", "a", "2001:2::1"), workloadtest.Pair("e", "b", "198.18.0.2"))
 	job.CPUs.Server = []int{2, 3}
 	trial, err := Tool.Trial(job, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	first, second, password := trial.Servers[0], trial.Servers[1], trial.Servers[0].Place.Files["password"].Text
 	if !reflect.DeepEqual(first, second) {
 		t.Errorf("two servers where there is one: %+v, %+v", first, second)
@@ -89,9 +88,7 @@ func TestLogged(t *testing.T) {
 	write := func(logs ...string) string {
 		dir := t.TempDir()
 		for i, text := range logs {
-			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("log.7.%d", i)), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("log.7.%d", i)), []byte(text), 0o644))
 		}
 		return dir
 	}
@@ -135,9 +132,7 @@ func TestAdmitted(t *testing.T) {
 		{[]string{"E\xff\xff\xff\xff"}, "not a PostgreSQL server"},
 	} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		go func() {
 			for _, answer := range c.answers {
 				conn, err := l.Accept()
@@ -195,9 +190,7 @@ func said(t *testing.T, text, mark string) float64 {
 		t.Fatalf("it says no %q", mark)
 	}
 	v, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return v
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"nettoll/internal/program"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 	"nettoll/workload"
 	"nettoll/workload/workloadtest"
@@ -43,9 +44,7 @@ func TestServer(t *testing.T) {
 	job := workloadtest.Job(record.Redis, record.Options{Streams: 3}, four, four, six, other)
 	job.CPUs.Server = []int{2, 3}
 	trial, err := Tool.Trial(job, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	first, second := trial.Servers[0], trial.Servers[1]
 	if !reflect.DeepEqual(first, second) {
 		t.Errorf("two servers where there is one: %+v, %+v", first, second)

@@ -14,6 +14,7 @@ import (
 
 	"nettoll/internal/netns"
 	"nettoll/internal/program"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/record"
 	"nettoll/workload"
@@ -122,9 +123,7 @@ func fails(t *testing.T, tool workload.Tool, n *standing, name string, limit tim
 func script(t *testing.T, name, server, addr, body string) string {
 	t.Helper()
 	real, err := exec.LookPath(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	text := "#!/bin/sh\n"
 	if server != "" {
 		text += fmt.Sprintf("case \"$*\" in *'%s'*) exec %s \"$@\" ;; esac\n", server, real)
@@ -132,9 +131,7 @@ func script(t *testing.T, name, server, addr, body string) string {
 	text += fmt.Sprintf("case \"$* $(env)\" in\n*'%s'*)\n%s\n;;\nesac\nexec %s \"$@\"\n",
 		addr, strings.ReplaceAll(body, "REAL", real), real)
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, os.WriteFile(path, []byte(text), 0o755))
 	return path
 }
 
@@ -156,7 +153,5 @@ func occupy(t *testing.T, p workload.Pair) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 }

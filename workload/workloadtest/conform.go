@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"nettoll/internal/program"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/turn"
 	"nettoll/network"
 	"nettoll/platform"
@@ -149,9 +150,7 @@ func trialOn(t *testing.T, tool workload.Tool, n *standing, d workload.Drive, f 
 		}
 	}
 	confined()
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	w.check(t, 1)
 	n.nothingLeft(t)
 	check(t, job, r)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"nettoll/agent"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 	"nettoll/network"
 	"nettoll/network/kernel"
@@ -49,15 +50,11 @@ func (m *manned) Agent(ctx context.Context) (*agent.Client, error) {
 func connect(t *testing.T, topo network.Topology) *standing {
 	t.Helper()
 	v, err := kernel.Veth().Connect(t.Context(), topo, lab.New())
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	n := &standing{Network: v, topo: topo, seats: map[seat]*manned{}}
 	for _, e := range slices.Concat(v.Servers, v.Clients) {
 		ns, err := inode(e.Facts().NetNS)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		n.namespaces = append(n.namespaces, ns)
 	}
 	t.Cleanup(func() {
@@ -65,13 +62,9 @@ func connect(t *testing.T, topo network.Topology) *standing {
 			if m.agent == nil {
 				continue
 			}
-			if err := m.agent.Close(); err != nil {
-				t.Error(err)
-			}
+			iferr.Error(t, m.agent.Close())
 		}
-		if err := n.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, n.Close(context.Background()))
 	})
 	return n
 }
@@ -94,9 +87,7 @@ func (n *standing) job(t *testing.T, name string, f network.Family) (workload.Jo
 		k := n.topo.Pair(i)
 		s := n.Servers[k]
 		addr, err := n.Addr(c, s, f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		first, _ := n.topo.Ports(k)
 		for p := range max(n.topo.Processes, 1) {
 			own := first + 1 + 2*taken[k]
@@ -112,9 +103,7 @@ func (n *standing) job(t *testing.T, name string, f network.Family) (workload.Jo
 // serverAddr returns the address at which clients reach the first server.
 func (n *standing) serverAddr(t *testing.T) string {
 	a, err := n.Addr(n.Clients[0], n.Servers[0], network.IPv4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return a.String()
 }
 
@@ -125,9 +114,7 @@ func (n *standing) count(t *testing.T, f network.Family) (counts [][]network.Cou
 		var ends []network.Count
 		for _, h := range n.Path(c, n.Servers[n.topo.Pair(i)], f) {
 			v, err := h.Read(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, err)
 			ends = append(ends, v)
 		}
 		counts = append(counts, ends)

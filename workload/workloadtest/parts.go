@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"nettoll/internal/program"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/workload"
@@ -63,9 +64,7 @@ func Started(t *testing.T, tool program.Tool, job workload.Job, n int) (program.
 		found[name] = "/bin/" + name
 	}
 	trial, err := tool.Trial(job, found)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return trial.Servers[n], trial.Clients[n]
 }
 
@@ -98,9 +97,7 @@ func Arguments(t *testing.T, tool program.Tool, cases []Commands) {
 func Transcript(t testing.TB, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return string(b)
 }
 
@@ -265,9 +262,7 @@ func Versions(t *testing.T, tool program.Tool, says map[string]string) {
 		paths := program.Paths{}
 		for _, name := range tool.Names() {
 			paths[name] = filepath.Join(t.TempDir(), name)
-			if err := os.WriteFile(paths[name], []byte("#!/bin/sh\ncat >&2 <<'END'\n"+text+"\nEND\nexit 1\n"), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			iferr.Fatal(t, os.WriteFile(paths[name], []byte("#!/bin/sh\ncat >&2 <<'END'\n"+text+"\nEND\nexit 1\n"), 0o755))
 		}
 		got, err := tool.At(paths).Version(t.Context())
 		if got != want || (want == "") != (err != nil) || err != nil && tool.Programs[0].Oldest != "" && !errors.Is(err, platform.ErrUnsupported) {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"nettoll/internal/testutil/iferr"
 )
 
 // within bounds how long something that must happen may take.
@@ -21,9 +23,7 @@ const within = time.Minute
 func (n *standing) running(t *testing.T) map[int]string {
 	all := map[int]string{}
 	paths, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		t.Error(err)
-	}
+	iferr.Error(t, err)
 	for _, p := range paths {
 		if in, err := inode(p + "/ns/net"); err != nil || !slices.Contains(n.namespaces, in) {
 			continue

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"nettoll/internal/netns"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/workload"
 )
 
@@ -49,9 +50,7 @@ func (n *standing) confined(t *testing.T, job workload.Job) (over func()) {
 					}
 				}
 			})
-			if err != nil {
-				t.Error(err)
-			}
+			iferr.Error(t, err)
 			strays <- found
 		}()
 	}

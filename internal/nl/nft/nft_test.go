@@ -15,6 +15,7 @@ import (
 	"nettoll/internal/nl"
 	"nettoll/internal/nl/nft"
 	"nettoll/internal/testutil"
+	"nettoll/internal/testutil/iferr"
 )
 
 func TestMain(m *testing.M) { testutil.Main(m) }
@@ -37,9 +38,7 @@ func route(t *testing.T) routed {
 	all, err := netns.New(t.Context(), 3, func() error {
 		return os.WriteFile("/proc/sys/net/ipv6/conf/default/accept_dad", []byte("0"), 0)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	t.Cleanup(func() {
 		for _, ns := range all {
 			ns.Close()
@@ -71,18 +70,14 @@ func route(t *testing.T) routed {
 		with(t, ns, func(n *nl.NS) error { return n.Running(t.Context(), devices...) })
 	}
 	for _, key := range []string{"net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"} {
-		if err := netns.SetSysctl(r.router, key, "1"); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, netns.SetSysctl(r.router, key, "1"))
 	}
 	return r
 }
 
 func with(t *testing.T, ns string, fn func(*nl.NS) error) {
 	t.Helper()
-	if err := nl.With(ns, fn); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, nl.With(ns, fn))
 }
 
 // receiver returns a socket that receives the test's datagrams.
@@ -93,9 +88,7 @@ func receiver(t *testing.T, ns string, to netip.AddrPort) *net.UDPConn {
 		conn, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(to))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }
@@ -108,9 +101,7 @@ func send(t *testing.T, ns string, to netip.AddrPort, n int) {
 		conn, err = net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer conn.Close()
 	for range n {
 		if _, err := conn.Write(make([]byte, payload)); err != nil {
@@ -146,27 +137,21 @@ func silent(t *testing.T, conn *net.UDPConn) {
 func firewall(t *testing.T, ns string) *nft.Firewall {
 	t.Helper()
 	fw, err := nft.New(ns, "tested")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	t.Cleanup(func() { fw.Close() })
 	return fw
 }
 
 func commit(t *testing.T, fw *nft.Firewall) {
 	t.Helper()
-	if err := fw.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, fw.Commit())
 }
 
 // counted checks a rule's counters.
 func counted(t *testing.T, what string, r nft.Rule, packets, bytes uint64) {
 	t.Helper()
 	p, b, err := r.Count()
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	if p != packets || b != bytes {
 		t.Errorf("%s: %d packets and %d bytes, want %d and %d", what, p, b, packets, bytes)
 	}

@@ -7,24 +7,21 @@ import (
 
 	"nettoll/internal/nl/nft"
 	"nettoll/internal/nl/nltest"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 )
 
 func TestRemoveLeavesNothing(t *testing.T) {
 	ns := route(t).router
 	before, err := nltest.Inventory(ns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	descriptors := machine.Descriptors(t, "net:")
 	fw := everything(t, ns)
 	commit(t, fw)
 	if got, err := nltest.Inventory(ns); err != nil || !strings.Contains(got, "table tested\n") {
 		t.Errorf("the table is not there: %v\n%s", err, got)
 	}
-	if err := fw.Remove(); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, fw.Remove())
 	if got, err := nltest.Inventory(ns); err != nil || got != before {
 		t.Errorf("left: %v\n%swant\n%s", err, got, before)
 	}
@@ -42,9 +39,7 @@ func TestCloseLetsTheNamespaceGoButNotTheRules(t *testing.T) {
 	fw := everything(t, ns)
 	commit(t, fw)
 	for range 2 {
-		if err := fw.Close(); err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, fw.Close())
 	}
 	if got := machine.Descriptors(t, "net:"); got != descriptors {
 		t.Errorf("%d namespaces are open, %d before", got, descriptors)

@@ -11,23 +11,20 @@ import (
 	"time"
 
 	"nettoll/internal/nl"
+	"nettoll/internal/testutil/iferr"
 )
 
 // Loopback brings lo up in the tests' own namespace.
 func Loopback(t *testing.T) {
 	t.Helper()
-	if err := nl.With("", func(n *nl.NS) error { return n.Up("lo") }); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, nl.With("", func(n *nl.NS) error { return n.Up("lo") }))
 }
 
 // FreePort finds a TCP port on which nobody listens.
 func FreePort(t *testing.T) int {
 	t.Helper()
 	l, err := net.Listen("tcp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port
 }
@@ -36,9 +33,7 @@ func FreePort(t *testing.T) int {
 func Processes(t *testing.T, mark string) (pids []int) {
 	t.Helper()
 	dirs, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	for _, dir := range dirs {
 		b, err := os.ReadFile(dir + "/cmdline")
 		if pid, _ := strconv.Atoi(filepath.Base(dir)); err == nil && bytes.Contains(b, []byte(mark)) {

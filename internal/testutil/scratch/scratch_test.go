@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/scratch"
 )
 
@@ -35,9 +36,7 @@ func TestFoldersOfKilledPrograms(t *testing.T) {
 	if err == nil {
 		err = other.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	said, err := bufio.NewReader(out).ReadString('\n')
 	theirs, made := strings.CutSuffix(strings.TrimSpace(said), " <nil>")
 	if err != nil || !made {
@@ -55,9 +54,7 @@ func TestFoldersOfKilledPrograms(t *testing.T) {
 	if !there(theirs) {
 		t.Error("the folder of a program that runs is gone")
 	}
-	if err := other.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, other.Process.Kill())
 	_ = other.Wait()
 	second, removeSecond := begin()
 	if there(theirs) {
@@ -67,9 +64,7 @@ func TestFoldersOfKilledPrograms(t *testing.T) {
 		t.Error("this program's own folder is gone")
 	}
 	for _, err := range []error{remove(), removeSecond()} {
-		if err != nil {
-			t.Error(err)
-		}
+		iferr.Error(t, err)
 	}
 	if there(first) || there(second) {
 		t.Error("a folder stays")

@@ -8,6 +8,7 @@ import (
 
 	"nettoll/docker/rootfs"
 	"nettoll/internal/bootstrap"
+	"nettoll/internal/testutil/iferr"
 )
 
 // New returns an image whose containers have a shell, and can receive an agent.
@@ -16,15 +17,11 @@ func New(t *testing.T) *rootfs.Image {
 	var in []rootfs.Program
 	for _, name := range append([]string{"sh", "sleep"}, bootstrap.Needs()...) {
 		path, err := exec.LookPath(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, err)
 		in = append(in, rootfs.Program{File: path, Path: "/bin/" + name})
 	}
 	image, err := rootfs.New(in...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return image
 }
 

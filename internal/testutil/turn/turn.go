@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"nettoll/internal/testutil/iferr"
 )
 
 // Rotate skips a test unless it is its turn. Checks that take long, and look at the same code as others that always
@@ -35,9 +37,7 @@ func Alternate(t *testing.T, i int, folders ...string) {
 func rotate(t *testing.T, i, of, turn int, folders []string) {
 	t.Helper()
 	dir, err := os.Getwd() // tests run in the folder of their package
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	changed := os.Getenv("NETTOLL_TOUCHED")
 	besides := slices.ContainsFunc(folders, func(f string) bool { return below(f, changed) })
 	if i != turn && !touched(dir, changed) && !besides {
@@ -49,9 +49,7 @@ func rotate(t *testing.T, i, of, turn int, folders []string) {
 func thisTurn(t *testing.T) (turn, of int) {
 	t.Helper()
 	turn, of, err := readTurn(os.Getenv("NETTOLL_TURN"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return turn, of
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"nettoll/internal/oneline"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 )
 
@@ -54,9 +55,7 @@ func (l *LAN) boot(t testing.TB, i int, m Machine) {
 	inside := l.write(t, Name(i)+".inside", setUp(up)+fmt.Sprintf("mkdir -p -m 755 /run/sshd\nexec /usr/sbin/sshd -D -e -f %s\n",
 		l.write(t, Name(i)+".sshd", l.sshd(), 0o644)), 0o644)
 	log, err := os.Create(filepath.Join(l.Dir, Name(i)+".console"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	defer log.Close() // .ci/vm has its own descriptor
 	ctx, end := context.WithCancel(context.Background())
 	vm := exec.CommandContext(ctx, m.VM, "-nic", l.netNS(i)+":"+tap, "-ahead", fmt.Sprint(int(m.Ahead.Seconds())), "-arch", cmp.Or(m.Arch, "amd64"), "-c", "sh "+inside)

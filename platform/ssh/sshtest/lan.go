@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"nettoll/internal/nl"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/scratch"
 	"nettoll/platform"
 	"nettoll/platform/lab"
@@ -74,28 +75,14 @@ func Start(t testing.TB, shape platform.Underlay, machines ...Machine) *LAN {
 		}
 	}
 	if lab.Inside() { // where lo is down at first
-		if err := nl.With("", func(n *nl.NS) error { return n.Up("lo") }); err != nil {
-			t.Fatal(err)
-		}
+		iferr.Fatal(t, nl.With("", func(n *nl.NS) error { return n.Up("lo") }))
 	}
 	hosts, err := lab.New().Hosts(t.Context(), platform.HostRequest{Count: len(machines), Underlay: shape})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := hosts.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	iferr.Fatal(t, err)
+	t.Cleanup(func() { iferr.Error(t, hosts.Close(context.Background())) })
 	dir, remove, err := scratch.Dir("nettoll-tests-sshd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := remove(); err != nil {
-			t.Error(err)
-		}
-	})
+	iferr.Fatal(t, err)
+	t.Cleanup(func() { iferr.Error(t, remove()) })
 	l := &LAN{Hosts: hosts.All(), Dir: dir, off: map[int]func(){}}
 	l.keys(t)
 	var config, known strings.Builder
@@ -122,9 +109,7 @@ func Start(t testing.TB, shape platform.Underlay, machines ...Machine) *LAN {
 	l.write(t, "config", config.String(), 0o600)
 	l.write(t, "known", known.String(), 0o600)
 	ssh, err := exec.LookPath("ssh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	l.write(t, "bin/ssh", fmt.Sprintf("#!/bin/sh\nexec %s -F %s/config \"$@\"\n", ssh, dir), 0o755)
 	t.Setenv("PATH", filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
 	for i, m := range machines {
@@ -188,18 +173,14 @@ func (l *LAN) write(t testing.TB, name, text string, mode os.FileMode) string {
 	t.Helper()
 	path := filepath.Join(l.Dir, name)
 	err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), mode))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return path
 }
 
 func (l *LAN) read(t testing.TB, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(l.Dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	return string(b)
 }
 

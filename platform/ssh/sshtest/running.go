@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"nettoll/internal/testutil/iferr"
 )
 
 // Running returns the PIDs of the processes in the machine's network namespace, by command line and PID. Those of sshd
@@ -14,13 +16,9 @@ import (
 func (l *LAN) Running(t testing.TB, i int) map[string]int {
 	t.Helper()
 	here, err := os.Stat(l.Hosts[i].Facts().NetNS)
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	links, err := filepath.Glob("/proc/[0-9]*/ns/net")
-	if err != nil {
-		t.Fatal(err)
-	}
+	iferr.Fatal(t, err)
 	all := map[string]int{}
 	for _, link := range links {
 		ns, err := os.Stat(link)
