@@ -50,8 +50,12 @@ func windowLimited(name, limit string, asked, got int) *record.Warning {
 	return warning(got < 2*asked, WarnWindow, "%s buffer of %d bytes requested, %d granted: limited by %s", name, asked, got/2, limit)
 }
 
-func coldFlows(n, of int) *record.Warning {
-	return warning(n > 0, WarnCold, "%d of %d flows had received nothing when the window opened (a longer warm-up would help)", n, of)
+func coldFlows(n, of int, inTurns bool) *record.Warning {
+	when := "the window opened (a longer warm-up would help)"
+	if inTurns {
+		when = "the window of a turn opened"
+	}
+	return warning(n > 0, WarnCold, "%d of %d flows had received nothing when %s", n, of, when)
 }
 
 // paceKept is the least share of the requested rate that counts as keeping it.
@@ -109,6 +113,6 @@ func (t *trial) warnings() []record.Warning {
 		cold += p.window.Cold
 		add(strangersCame(p.String(), p.left.Strangers))
 	}
-	add(coldFlows(cold, len(t.flows)))
+	add(coldFlows(cold, len(t.flows), t.inTurns))
 	return all
 }
