@@ -31,7 +31,6 @@ import (
 	"nettoll/record"
 	"nettoll/runner"
 	"nettoll/sampler"
-	"nettoll/workload/engine"
 )
 
 func (a *app) runCommand() *cobra.Command {
@@ -305,18 +304,6 @@ func (f *runFlags) rest(cells []record.Cell, set record.Settings) (e plan.Foreca
 	return e, e.Max > longest && set.Budget == 0
 }
 
-// doneRounds returns the number of rounds that a resumed run does not measure again: all before the last one, and that, too, if
-// the process that measured it found it complete.
-func doneRounds(file *record.File) (n int) {
-	for _, t := range file.Trials {
-		n = max(n, t.Round-1)
-	}
-	for _, e := range file.Ends {
-		n = max(n, e.Rounds)
-	}
-	return n
-}
-
 // reachable refuses a file that cannot be seen inside a lab, whose /run is its own.
 func reachable(flag, path string) error {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
@@ -385,11 +372,6 @@ func newID() string {
 	return hex.EncodeToString(id[:])
 }
 
-// ownID reports whether an id can be one of newID's. Control groups, images and pages of a run are named after it.
-func ownID(id string) bool {
-	return len(id) >= shortestID && strings.Trim(id, "0123456789abcdef") == ""
-}
-
 // look finds out which of the cells can be measured here.
 func (a *app) look(ctx context.Context, f runFlags, cells []record.Cell) (h impossible, err error) {
 	outside := f.outside(cells)
@@ -428,134 +410,6 @@ func create(name string, run record.Run) (path string, w *record.Writer, err err
 		}
 	}
 	return path, nil, err
-}
-
-// resume resumes a run file.
-func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
-	if len(args) > 0 {
-		return usagef("--resume uses the networks of its run file; leave out %s", args[0])
-	}
-	if name := f.contradictsResume(cmd.Flags()); name != "" {
-		return usagef("--resume uses the settings of its run file; leave out --%s", name)
-	}
-	if info, err := os.Stat(f.resume); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
-		return usagef("--resume %s: only a regular file can be resumed", f.resume)
-	}
-	var file *record.File
-	err := unless(cmd.Context(), func() (err error) {
-		file, err = readRun(f.resume, record.ReadFile)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if !ownID(file.Run.ID) {
-		return usagef("--resume %s: its id is %q, and must be at least %d hexadecimal digits; begin another run", f.resume, file.Run.ID, shortestID)
-	}
-	if err := f.cni.resumes(file.Run.Cells); err != nil {
-		return err
-	}
-	set := f.limits(file.Run.Settings)
-	set.Venue = f.venue(file.Run.Cells)
-	if err := sameVenue(file.Venue(), set.Venue); err != nil {
-		return err
-	}
-	if err := plan.Resumable(file.Run.Cells, set, f.known()); err != nil {
-		return usagef("--resume %s: %w; begin another run", f.resume, err)
-	}
-	if err := cmp.Or(f.suitEngines(file.Run.Cells), f.suitMachines(file.Run.Cells), f.suitClusters(file.Run.Cells), f.sameTargets(file.Trials)); err != nil {
-		return err
-	}
-	f.done = doneRounds(file)
-	if f.dryRun {
-		return a.dryRun(cmd.Context(), f, file.Run.Cells, nil, set)
-	}
-	if err := cmp.Or(reachable("--resume", f.resume), f.checkTime(file.Run.Cells, set)); err != nil {
-		return err
-	}
-	here := versions(cmd.Context(), file.Run.Cells, toolByName(a.paths)) // without those that an interrupt kept from answering
-	if err := cmp.Or(cmd.Context().Err(), sameMachine(file.Run.Machine), sameTools(file.Run.Cells, file.Run.Tools, here)); err != nil {
-		return err
-	}
-	return a.where(cmd.Context(), &f, file.Run.Cells, func(ctx context.Context) error {
-		e, err := a.venue(ctx, &f, file.Run)
-		if err != nil {
-			return err
-		}
-		w, file, err := record.Append(f.resume, record.Resume{Started: time.Now().UTC(), Version: origin.Version(), Settings: &set})
-		if err != nil {
-			return errors.Join(err, e.leave(ctx))
-		}
-		return a.drive(ctx, f.resume, w, file, e, set, file.Run.Cells, f)
-	})
-}
-
-// sameMachine refuses to resume a run where new trials could not be compared with its own.
-func sameMachine(was record.Machine) error {
-	is, err := sampler.Machine("/proc", "/sys")
-	if err != nil {
-		return err
-	}
-	switch {
-	case is.Kernel != was.Kernel:
-		return usagef("--resume: the run began on kernel %s, this is %s; begin another run", was.Kernel, is.Kernel)
-	case is.CPUModel != was.CPUModel || !slices.Equal(is.CPUs, was.CPUs):
-		return usagef("--resume: the run began on other CPUs (%d, %s) than are available now (%d, %s); begin another run",
-			len(was.CPUs), was.CPUModel, len(is.CPUs), is.CPUModel)
-	}
-	return nil
-}
-
-// sameTools refuses to resume a run without the tools that its cells began with, or with other versions of them, for the same
-// reason. Cells whose tool is missing would be given up.
-func sameTools(cells []record.Cell, was, are map[string]string) error {
-	for _, name := range record.Distinct(cells, toolOf) {
-		began := fmt.Sprintf("--resume: the run began with %s %s", name, was[name])
-		switch is := are[name]; {
-		case was[name] == "" || is == was[name]:
-		case is == "":
-			return usagef("%s, which is not here; install it, or give its path with --tool-path", began)
-		case name == engine.Name: // a part of nettoll
-			return usagef("%s, this is %s; begin another run", began, is)
-		default:
-			return usagef("%s, this is %s; give the path of that version with --tool-path, or begin another run", began, is)
-		}
-	}
-	return nil
-}
-
-// sameVenue refuses to resume a run on engines or clusters of other owners than it began on, or with another proof of its paths.
-// Where a run of an older version began is not known: only the first process that resumes it chooses.
-func sameVenue(was, is *record.Venue) error {
-	if was == nil || is == nil {
-		return nil
-	}
-	flags := func(v *record.Venue) (given []string) {
-		for _, flag := range []struct {
-			name  string
-			given bool
-		}{
-			{privateEngine, v.PrivateEngine}, {privateCluster, v.PrivateCluster},
-			{nodeAgent + " or --" + nodeDaemons, v.NodeAgent}, {"expect " + v.Expect, v.Expect != ""},
-		} {
-			if flag.given {
-				given = append(given, "--"+flag.name)
-			}
-		}
-		return given
-	}
-	had, has := flags(was), flags(is)
-	for _, flag := range had {
-		if !slices.Contains(has, flag) {
-			return usagef("--resume: the run began with %s; give it again", flag)
-		}
-	}
-	for _, flag := range has {
-		if !slices.Contains(had, flag) {
-			return usagef("--resume: the run began without %s; leave it out", flag)
-		}
-	}
-	return nil
 }
 
 // drive runs the runner over a run file, within settings, and reports its contents at the end. possible are the
