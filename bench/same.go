@@ -248,8 +248,7 @@ func aloneQuick(ctx context.Context, w *work) error { return alone(ctx, w, "quic
 
 // aloneFull has few rounds of long trials: half of a round of the full suite goes to starting daemons, and the noise of
 // a round is that of its slices. Its socket buffers have a fixed size: with the kernel's own, megabytes can be queued at a
-// receiver, which then reads two or three times slower until its queue happens to become empty. With that noise, about
-// four times as many rounds would be needed (docs/measured).
+// receiver, which then reads two or three times slower until its queue happens to become empty (docs/measured).
 func aloneFull(ctx context.Context, w *work) error {
 	return alone(ctx, w, "full", append(fixedRounds(1), "-t", "1500ms", "-w", "128K")...)
 }
