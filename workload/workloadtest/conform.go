@@ -142,12 +142,14 @@ func trialOn(t *testing.T, tool workload.Tool, n *standing, d workload.Drive, f 
 	var counts [][]network.Count
 	var r workload.Result
 	var err error
-	for range 3 { // as often as a runner tries it
+	// Beside other tests, a program may get no CPU time for most of its window, and says so or is
+	// refused by its parser. What is wrong with a tool fails each time.
+	for range 3 {
 		counts, *w = n.count(t, f), watched{}
-		r, err = tool.Run(t.Context(), job)
-		if err == nil && !missesMost(job, r, n.counted(t, counts, f)) || err != nil && !errors.Is(err, workload.ErrLate) {
+		if r, err = tool.Run(t.Context(), job); err == nil && !missesMost(job, r, n.counted(t, counts, f)) {
 			break
 		}
+		t.Logf("an attempt failed: error %v, %s received", err, megabytes(r.Bytes))
 	}
 	confined()
 	iferr.Fatal(t, err)
