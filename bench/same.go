@@ -244,28 +244,46 @@ func whole() workload.Tool {
 	return tool
 }
 
-func aloneQuick(ctx context.Context, w *work) error { return alone(ctx, w, "quick", fixedRounds(4)...) }
+func aloneQuick(ctx context.Context, w *work) error {
+	s := newSides("alone", "among")
+	w.total = 2 * w.size
+	if err := w.alone(ctx, s, w.name, append(fixedRounds(4), "--suite", "quick")); err != nil {
+		return err
+	}
+	s.show()
+	return nil
+}
 
-// aloneFull has few rounds of long trials: half of a round of the full suite goes to starting daemons, and the noise of
-// a round is that of its slices. Its socket buffers have a fixed size: with the kernel's own, megabytes can be queued at a
-// receiver, which then reads two or three times slower until its queue happens to become empty (docs/measured).
+// aloneFull has few rounds of long trials: half of a round of the full suite goes to starting daemons. Streams are
+// measured with client and server on one CPU, and with socket buffers of a fixed size, since throughput on two CPUs varies
+// by a tenth from one build of a network to the next, whatever else stands, and on one by a hundredth (docs/measured).
 func aloneFull(ctx context.Context, w *work) error {
-	return alone(ctx, w, "full", append(fixedRounds(1), "-t", "1500ms", "-w", "128K")...)
+	s := newSides("alone", "among")
+	w.total = 4 * w.size
+	suite := append(fixedRounds(1), "--suite", "full")
+	rr := slices.Concat(suite, []string{"--workloads", record.TCPRR, "-t", "1500ms"})
+	stream := slices.Concat(suite, []string{"--workloads", record.TCPStream, "-t", "800ms", "-w", "128K", "--placement", record.PlacementSame})
+	if err := w.alone(ctx, s, w.name+"-stream", stream); err != nil {
+		return err
+	}
+	if err := w.alone(ctx, s, w.name+"-rr", rr); err != nil {
+		return err
+	}
+	s.show()
+	return nil
 }
 
 // alone measures the networks of a suite as the suite does, many standing at once, and then with each standing alone
-// with its baseline, w.size times. It judges whether the networks that stand at the same time leave a network's ratio
-// unchanged. Networks that the suite measures alone, too, are left out. What stands does not depend on the IP version,
-// so IPv4 is enough.
-func alone(ctx context.Context, w *work, suite string, args ...string) error {
-	s := newSides("alone", "among")
-	w.total = 2 * w.size
+// with its baseline, w.size times, and adds the results to the sides alone and among: do the networks that stand at the
+// same time leave a network's ratio unchanged? Networks that the suite measures alone, too, are left out. What stands
+// does not depend on the IP version, so IPv4 is enough.
+func (w *work) alone(ctx context.Context, s *sides, name string, args []string) error {
 	var names []string
 	for pass := range w.size {
 		for i := range 2 {
 			side := (i + pass + 1) % 2 // either comes first as often; the first run shows which networks stand among others
-			all := slices.Concat([]string{"--suite", suite, "-4", "--yes", "--together", []string{"1", "0"}[side]}, args, names)
-			f, err := w.run(ctx, fmt.Sprintf("%s-%s-%d", w.name, s.names[side], pass+1), all...)
+			all := slices.Concat([]string{"-4", "--yes", "--together", []string{"1", "0"}[side]}, args, names)
+			f, err := w.run(ctx, fmt.Sprintf("%s-%s-%d", name, s.names[side], pass+1), all...)
 			if err != nil {
 				return err
 			}
@@ -275,7 +293,6 @@ func alone(ctx context.Context, w *work, suite string, args ...string) error {
 			s.add(side, partOf(f, func(c record.Cell) bool { return slices.Contains(names, c.Network) || c.IsNative() }, func(record.Trial) bool { return true }))
 		}
 	}
-	s.show()
 	return nil
 }
 

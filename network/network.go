@@ -232,6 +232,10 @@ type Hop struct {
 	// Read returns the counters since the hop was made. Hops of different networks are read
 	// concurrently.
 	Read func(context.Context) (Count, error)
+	// Keep returns a Read that keeps open what it needs, such as a socket in a namespace, until it is closed: between two turns,
+	// the hops of all networks are read, and they would otherwise still be read when the next slice has begun. Nil means that
+	// there is nothing to keep open.
+	Keep func() (read func(context.Context) (Count, error), closes func(), err error)
 	// Asked is how an agent on another machine reads the counters, so that it can do so by itself at a given time; nil
 	// means that only Read can read them.
 	Asked *Asked

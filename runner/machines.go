@@ -36,15 +36,19 @@ type machines struct {
 	of  map[*AgentEndpoint]*machine
 }
 
+// here returns this machine.
+func (r *Runner) here() *machines {
+	return &machines{all: []*machine{{
+		facts: r.Machine, idle: &r.idle,
+		read: func(context.Context) (sampler.Snapshot, error) { return r.cpu.Read() },
+	}}}
+}
+
 // machines finds out on which machines the endpoints of a trial are: this one, unless the network
 // is distant.
 func (s *session) machines(ctx context.Context, links []link) (*machines, error) {
-	here := &machine{
-		facts: s.r.Machine, idle: &s.r.idle,
-		read: func(context.Context) (sampler.Snapshot, error) { return s.r.cpu.Read() },
-	}
 	if !s.network.Distant {
-		return &machines{all: []*machine{here}}, nil
+		return s.r.here(), nil
 	}
 	m := &machines{of: map[*AgentEndpoint]*machine{}}
 	byBoot := map[string]*machine{}
@@ -136,6 +140,23 @@ func (m *machines) snap(ctx context.Context) ([]sampler.Snapshot, error) {
 		return nil, err
 	}
 	return snaps, nil
+}
+
+// sight is what the machines of a trial are seen to have done so far. The context switches are this machine's.
+type sight struct {
+	machines []sampler.Snapshot
+	switches uint64
+	at       time.Time // when the machines had been read
+	err      error
+}
+
+func (m *machines) look(ctx context.Context) (s sight) {
+	s.machines, s.err = m.snap(ctx)
+	s.at = time.Now()
+	if s.err == nil {
+		s.switches, s.err = sampler.Switches("/proc")
+	}
+	return s
 }
 
 // idle returns the sum of the machines' idle use, in CPU seconds per second, and the seconds that

@@ -69,6 +69,25 @@ func (p *proof) read(ctx context.Context, some func(network.Hop) bool) ([]networ
 	return counts, nil
 }
 
+// keep has the hops of the proof keep open what they need to be read, until release is called.
+func (p *proof) keep() (release func()) {
+	var kept []func()
+	for i, h := range p.hops {
+		if h.Keep == nil {
+			continue
+		}
+		if read, closes, err := h.Keep(); err == nil { // an error will show up when the hop is read
+			p.hops[i].Read = read
+			kept = append(kept, func() { p.hops[i].Read = h.Read; closes() })
+		}
+	}
+	return func() {
+		for _, undo := range kept {
+			undo()
+		}
+	}
+}
+
 // settle is how long counters may take to show the packets that crossed: those of a user-space
 // process are late.
 const settle = 500 * time.Millisecond

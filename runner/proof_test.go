@@ -196,3 +196,33 @@ func TestRoutesThatChange(t *testing.T) {
 		}
 	}
 }
+
+// Turns read hops that are kept open; before and after, they are read as always.
+func TestHopsAreKeptOpen(t *testing.T) {
+	closed := 0
+	open := func() (func(context.Context) (network.Count, error), func(), error) {
+		return func(context.Context) (network.Count, error) { return bytes(200), nil }, func() { closed++ }, nil
+	}
+	broken := func() (func(context.Context) (network.Count, error), func(), error) {
+		return nil, nil, errors.New("no socket")
+	}
+	hops := []network.Hop{hop("h1/a", network.Device, false, bytes(100)), hop("h1/b", network.Device, false, bytes(100)), hop("h1/c", network.Device, false, bytes(100))}
+	hops[0].Keep, hops[1].Keep = open, broken
+	p, err := begin(t.Context(), [][]network.Hop{hops})
+	iferr.Fatal(t, err)
+	read := func(what string, first uint64) {
+		t.Helper()
+		counts, err := p.read(t.Context(), nil)
+		iferr.Fatal(t, err)
+		if counts[0] != bytes(first) || counts[1] != bytes(100) || counts[2] != bytes(100) {
+			t.Errorf("%s: %v", what, counts)
+		}
+	}
+	release := p.keep()
+	read("kept", 200)
+	release()
+	read("released", 100)
+	if closed != 1 {
+		t.Errorf("closed %d times", closed)
+	}
+}

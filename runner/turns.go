@@ -212,6 +212,9 @@ func (r *Runner) play(ctx context.Context, players []*player, order []int, turn 
 	if len(here) == 0 {
 		return first
 	}
+	for _, p := range here {
+		defer p.proof.keep()()
+	}
 	began := time.Now().Add(notice)
 	begins := make([]time.Time, 0, len(whose)+1) // of the turns, and the end of the last
 	over := began
@@ -244,12 +247,13 @@ func (r *Runner) play(ctx context.Context, players []*player, order []int, turn 
 		var some bool
 		edges[i], some = edgeBetween(ctx, was, then, here)
 		edges[i].late = some && time.Now().After(next[i])
+		seen := sync.OnceValue(func() sight { return r.here().look(ctx) })
 		if was != nil {
 			last := &was.readings[len(was.readings)-1]
-			last.use.to, last.over = was.readBy(ctx, next[i]), true
+			last.use.to, last.over = was.readBy(ctx, next[i], seen), true
 		}
 		if then != nil {
-			then.readings = append(then.readings, turnReading{use: turnUse{from: then.readBy(ctx, next[i])}})
+			then.readings = append(then.readings, turnReading{use: turnUse{from: then.readBy(ctx, next[i], seen)}})
 		}
 		read++
 	}
@@ -286,12 +290,16 @@ func (p *player) drain(turn plan.Turn) time.Duration {
 	return turn.Drain
 }
 
-// readBy samples between two turns; the next one starts at begins. Other machines are read by their agents.
-func (p *player) readBy(ctx context.Context, begins time.Time) edge {
+// readBy samples between two turns; the next one starts at begins. here reads this machine, once for the networks of both turns.
+// Other machines are read by their agents.
+func (p *player) readBy(ctx context.Context, begins time.Time, here func() sight) edge {
 	if p.far() {
 		return edge{}
 	}
-	e := p.watch.read(ctx)
+	if p.at.of != nil {
+		here = func() sight { return p.at.look(ctx) }
+	}
+	e := p.watch.read(ctx, here)
 	e.late = e.at.After(begins)
 	return e
 }

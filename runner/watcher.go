@@ -125,12 +125,13 @@ func (s served) used(at time.Time, each []time.Duration, err error) ([]sampler.P
 // watch returns the callbacks with which a tool reports the edges of its window.
 func (w *watcher) watch(ctx context.Context) workload.Watch {
 	w.turns = make([]turnUse, 1)
-	return workload.Watch{Open: func() { w.turns[0].from = w.read(ctx) }, Close: func() { w.turns[0].to = w.read(ctx) }}
+	look := func() sight { return w.at.look(ctx) }
+	return workload.Watch{Open: func() { w.turns[0].from = w.read(ctx, look) }, Close: func() { w.turns[0].to = w.read(ctx, look) }}
 }
 
 // read samples everything. It asks all containers at once: they may be far away, and must be read
-// at the same moment as the machine.
-func (w *watcher) read(ctx context.Context) edge {
+// at the same moment as the machine. look reads the machines.
+func (w *watcher) read(ctx context.Context, look func() sight) edge {
 	e := edge{containers: make([]sampler.ProcessTime, len(w.containers)), nodes: make([][]sampler.ProcessTime, len(w.served))}
 	uncounted, unserved := make([]error, len(w.containers)), make([]error, len(w.served))
 	var asking sync.WaitGroup
@@ -147,17 +148,14 @@ func (w *watcher) read(ctx context.Context) edge {
 			e.nodes[i], unserved[i] = s.used(began.Add(time.Since(began)/2), each, err)
 		})
 	}
-	e.machines, e.err = w.at.snap(ctx)
-	e.at = time.Now()
+	seen := look()
+	e.machines, e.switches, e.at, e.err = seen.machines, seen.switches, seen.at, seen.err
 	for _, d := range w.daemons {
 		if e.err == nil {
 			var t sampler.ProcessTime
 			t, e.err = sampler.Process(d.PID)
 			e.daemons = append(e.daemons, t)
 		}
-	}
-	if e.err == nil {
-		e.switches, e.err = sampler.Switches("/proc")
 	}
 	asking.Wait()
 	e.uncounted, e.unserved = cmp.Or(uncounted...), cmp.Or(unserved...)

@@ -17,11 +17,19 @@ import (
 
 // DeviceHop returns a hop that counts the packets that a device received and sent, together.
 func DeviceHop(where, ns, device string) network.Hop {
+	ask := func(n *nl.NS) (network.Count, error) {
+		d, err := n.Interface(device)
+		return counted(d), err
+	}
 	return network.Hop{
 		Name: where + "/" + device, Kind: network.Device, Device: ns + "/" + device,
-		Read: func(context.Context) (network.Count, error) {
-			d, err := nl.Ask(ns, func(n *nl.NS) (nl.Interface, error) { return n.Interface(device) })
-			return counted(d), err
+		Read: func(context.Context) (network.Count, error) { return nl.Ask(ns, ask) },
+		Keep: func() (func(context.Context) (network.Count, error), func(), error) {
+			n, err := nl.Open(ns)
+			if err != nil {
+				return nil, nil, err
+			}
+			return func(context.Context) (network.Count, error) { return ask(n) }, n.Close, nil
 		},
 	}
 }
