@@ -69,7 +69,7 @@ func TestEmbedded(t *testing.T) {
 				t.Errorf("%d rounds of %d cells take %s, the budget is %s", s.MinRounds, f.Cells, need, s.TimeBudget)
 			}
 			// Suites of published tables have more comparisons than there is time for; a run says so.
-			if !slices.Contains([]string{"icc-2014", "cloud-2015"}, name) && f.Short() {
+			if !slices.Contains([]string{"icc-2014", "cloud-2015"}, name) && f.Short(0) {
 				t.Errorf("%d rounds within the budget are too few for a verdict among %d comparisons, which takes %d", f.MaxRounds, f.Comparisons, f.Verdict)
 			}
 			if s.MinRounds < 6 {

@@ -129,9 +129,9 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 	return f
 }
 
-// Short reports whether the run will have too few rounds for any verdict: even an arbitrarily large difference
-// could not be distinguished from chance among that many comparisons.
-func (f Forecast) Short() bool { return f.Comparisons > 0 && f.MaxRounds < f.Verdict }
+// Short reports whether the run, which has done some rounds already, will have too few for any verdict: even an
+// arbitrarily large difference could not be distinguished from chance among that many comparisons.
+func (f Forecast) Short(done int) bool { return f.Comparisons > 0 && done+f.MaxRounds < f.Verdict }
 
 // whole rounds seconds up to the tool's step.
 func (t Tool) whole(s float64) float64 {

@@ -284,8 +284,8 @@ func TestEstimate(t *testing.T) {
 	}{{6, 40, 0, 9, 40, false}, {12, 40, 0, 12, 40, false}, {6, 8, 0, 8, 8, true}, {6, 9, 0, 9, 9, false}, {6, 40, 8.5, 8, 8, true}, {6, 40, 9.5, 9, 9, false}} {
 		set := record.Settings{Duration: 0.3, Confidence: 0.95, MinRounds: c.least, MaxRounds: c.most}
 		set.Budget = c.rounds * Estimate(many, set, Known{}).Round.Seconds()
-		if f := Estimate(many, set, Known{}); f.Comparisons != 7 || f.Verdict != 9 || f.MinRounds != c.min || f.MaxRounds != c.max || f.Short() != c.short {
-			t.Errorf("%+v: %+v, short %v", c, f, f.Short())
+		if f := Estimate(many, set, Known{}); f.Comparisons != 7 || f.Verdict != 9 || f.MinRounds != c.min || f.MaxRounds != c.max || f.Short(0) != c.short {
+			t.Errorf("%+v: %+v, short %v", c, f, f.Short(0))
 		}
 	}
 	want := "assuming for each trial 15ms and 5ms per client in addition to warm-up and window; for building a network 17ms, 1.5ms per container, 10ms per client and the start of its engine and daemons; and for each round 100ms in which the idle machine is watched"

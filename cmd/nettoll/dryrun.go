@@ -74,12 +74,13 @@ func (a *app) showPlan(f runFlags, cells []record.Cell, skips []plan.Skip, set r
 	if e.Comparisons > 0 {
 		fmt.Fprintf(&out, "Primary comparisons: %d; a verdict among that many takes at least %d rounds.\n", e.Comparisons, e.Verdict)
 	}
-	for _, text := range []string{costly(e), short(e, set)} {
+	rest, long := f.rest(cells, set)
+	for _, text := range []string{costly(e), short(rest, set, f.done)} {
 		if text != "" {
 			fmt.Fprintf(&out, "Note: %s.\n", text)
 		}
 	}
-	if _, long := f.rest(cells, set); long {
+	if long {
 		fmt.Fprintln(&out, "That may be more than an hour, which needs --yes or --time-budget.")
 	}
 	_, err := a.stdout.Write(out.Bytes())
@@ -145,21 +146,26 @@ func listed(names []string) string {
 }
 
 // short returns a note if a run will have too few rounds for any verdict, with the flags that would give it enough;
-// or "".
-func short(e plan.Forecast, set record.Settings) string {
-	if !e.Short() {
+// or "". e is about the rounds after those that are done.
+func short(e plan.Forecast, set record.Settings, done int) string {
+	if !e.Short(done) {
 		return ""
 	}
-	limit, flag := fmt.Sprintf("the limit is %d", e.MaxRounds), fmt.Sprintf("--max-rounds %d", e.Verdict)
+	most := set.MaxRounds
+	limit, flag := fmt.Sprintf("the limit is %d", most), fmt.Sprintf("--max-rounds %d", e.Verdict)
 	if e.Bounded {
-		limit = fmt.Sprintf("there is time for about %d", e.MaxRounds)
-		flag = "--time-budget " + analysis.Budget(float64(e.Verdict)*e.Round.Seconds())
+		most = e.MaxRounds
+		limit = fmt.Sprintf("there is time for about %d", most)
+		if done > 0 {
+			limit += " more"
+		}
+		flag = "--time-budget " + analysis.Budget(float64(e.Verdict-done)*e.Round.Seconds())
 		if set.MaxRounds < e.Verdict {
 			flag += fmt.Sprintf(" --max-rounds %d", e.Verdict)
 		}
 	}
 	rounds, among := "rounds", fmt.Sprintf("among %d comparisons", e.Comparisons)
-	if e.MaxRounds == 1 {
+	if most == 1 {
 		rounds = "round"
 	}
 	if e.Comparisons == 1 {

@@ -33,14 +33,15 @@ type progress struct {
 	told    map[string]bool // skips that have been reported
 }
 
-func (a *app) progress(ctx context.Context, f plan.Forecast, set record.Settings) *progress {
+// progress returns one for a run that has done some rounds already; f is about those that follow.
+func (a *app) progress(ctx context.Context, f plan.Forecast, set record.Settings, done int) *progress {
 	p := &progress{
 		w: a.stderr, set: set, began: time.Now(), quit: make(chan struct{}),
 		planned: max(1, f.MaxRounds*f.Cells), at: "watching the idle machine",
 		told: map[string]bool{},
 	}
 	fmt.Fprintf(a.stderr, "%d networks, %d cells, at most about %s; ctrl-C ends the run with a report\n", f.Visits, f.Cells, rough(f.Max))
-	for _, text := range []string{costly(f), short(f, set)} {
+	for _, text := range []string{costly(f), short(f, set, done)} {
 		if text != "" {
 			fmt.Fprintf(a.stderr, "note: %s\n", text)
 		}

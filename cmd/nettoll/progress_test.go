@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"nettoll/analysis"
+	"nettoll/plan"
 	"nettoll/record"
 )
 
@@ -61,5 +62,30 @@ func TestForecast(t *testing.T) {
 	p.Begin([]record.Cell{{Network: "host", Hosts: 1, Workload: record.TCPRR}, {Network: "bridge", Hosts: 1, Workload: record.TCPRR}})
 	if p.at != "2 networks in turns, 1 host, tcp_rr" {
 		t.Error(p.at)
+	}
+}
+
+// TestTooFewRounds checks that the rounds that a run has already count for its verdicts.
+func TestTooFewRounds(t *testing.T) {
+	set := record.Settings{MaxRounds: 40}
+	bounded := plan.Forecast{Comparisons: 40, Verdict: 11, MaxRounds: 5, Bounded: true, Round: time.Minute}
+	limited := plan.Forecast{Comparisons: 40, Verdict: 11, MaxRounds: 2, Round: time.Minute}
+	const so, advice = ", too few for a verdict among 40 comparisons, which takes 11: differences will be shown, and none can be claimed; give ", ", or compare fewer networks at once"
+	for _, c := range []struct {
+		rest plan.Forecast
+		most int
+		done int
+		want string
+	}{
+		{bounded, 40, 0, "there is time for about 5 rounds" + so + "--time-budget 13m" + advice},
+		{bounded, 40, 4, "there is time for about 5 more rounds" + so + "--time-budget 8m" + advice},
+		{bounded, 40, 6, ""},
+		{limited, 10, 8, "the limit is 10 rounds" + so + "--max-rounds 11" + advice},
+		{limited, 11, 9, ""},
+	} {
+		set.MaxRounds = c.most
+		if got := short(c.rest, set, c.done); got != c.want {
+			t.Errorf("after %d rounds:\ngot  %q\nwant %q", c.done, got, c.want)
+		}
 	}
 }

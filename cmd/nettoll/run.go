@@ -416,7 +416,8 @@ func create(name string, run record.Run) (path string, w *record.Writer, err err
 // cells that are not known to be impossible.
 func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *record.File, e engines, set record.Settings, possible []record.Cell, f runFlags) error {
 	defer w.Close()
-	p := a.progress(ctx, plan.Estimate(possible, set, f.known()), set)
+	rest, _ := f.rest(possible, set)
+	p := a.progress(ctx, rest, set, f.done)
 	r := &runner.Runner{
 		Networks: recipes(e),
 		Tools:    toolByName(a.paths),
