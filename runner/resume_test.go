@@ -46,6 +46,21 @@ func TestResumedRunTakesWhatIsMissing(t *testing.T) {
 	})
 }
 
+// TestResumedRunIsNotComparedWithWhatFailed resumes a round in which the only trial so far has no figures.
+func TestResumedRunIsNotComparedWithWhatFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(&way{name: "host"}, &way{name: "bridge"})
+		b.Before = []record.Trial{{Cell: cells("bridge")[0], Round: 1, Order: 1, Status: record.Skipped, Reason: "no bridge"}}
+		end, err := b.run(t, t.Context())
+		ends(t, end, err, record.EndMaxRounds, 3)
+		for _, tr := range b.of("host") {
+			if text := said(tr, "remark"); text != "" {
+				t.Errorf("in round %d native says %q", tr.Round, text)
+			}
+		}
+	})
+}
+
 func TestResumedRunKnowsWhatItsFileHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := newBench(&way{name: "host"}, &way{name: "broken", connect: func(context.Context, int) error { return errGone }})

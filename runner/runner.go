@@ -379,9 +379,9 @@ func (r *Runner) save(t record.Trial, place *order) error {
 	return nil
 }
 
-// paired reports whether one of two trials is compared with the other.
+// paired reports whether one of two trials is compared with the other, if the second is OK.
 func paired(a, b record.Trial) bool {
-	return a.Round == b.Round && a.Part == b.Part && a.Cell != b.Cell && a.Cell.Against() == b.Cell.Against() &&
+	return a.Status == record.OK && a.Round == b.Round && a.Part == b.Part && a.Cell != b.Cell && a.Cell.Against() == b.Cell.Against() &&
 		(a.Cell.IsNative() || b.Cell.IsNative())
 }
 
