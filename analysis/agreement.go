@@ -145,7 +145,7 @@ func reasons(c record.Cell, base, row Row, j judging) (out warnings) {
 	if n, m := len(row.Flows), len(base.Flows); n != m && n > 0 && m > 0 {
 		out.add(ReasonFlows, "set the number of streams (--streams)", "%s had %d connections, %s had %d", b, n, a, m)
 	}
-	if v, w := row.Window, base.Window; v > 0 && w > 0 && math.Abs(v-w) > windowShare*min(v, w) {
+	if v, w := row.Window, base.Window; unlikeWindows(v, w) {
 		out.add(ReasonWindow, "measure longer windows (-t), so that what a tool adds at their edges matters less", "the window of %s is %.3g s, that of %s %.3g s", b, v, a, w)
 	}
 	for _, role := range [][2]string{{reference.CPUClient, "clients"}, {reference.CPUServer, "servers"}} {

@@ -179,7 +179,9 @@ func figureOf(all []Figure, name string) (Figure, bool) {
 type Figure struct {
 	record.Kind
 	Summary
-	Ratio *Comparison `json:"vs_native,omitempty"` // ÷ baseline; nil for the baseline itself, without pairs, and if a value is 0
+	// Ratio is the figure ÷ baseline; nil for the baseline itself, without pairs, if a value is 0, and for the longest
+	// latency if the baseline's windows have another length.
+	Ratio *Comparison `json:"vs_native,omitempty"`
 	// Difference from the baseline is shown instead of the ratio for metrics that are shares themselves (unit
 	// "ratio") and where a value is 0; for times it is given as well. It is nil for all other metrics.
 	Difference *Comparison `json:"difference,omitempty"`
@@ -333,8 +335,13 @@ func newRow(c series, in circumstances) Row {
 		f.cell = c.cell
 		return f, true
 	}
+	unlike := unlikeWindows(windowOf(c.ok()), windowOf(c.base.ok()))
 	row.Figures = record.Found(record.Kinds(), func(k record.Kind) (Figure, bool) {
-		return figure(k, func(s series) []Point { return s.points(k) })
+		f, ok := figure(k, func(s series) []Point { return s.points(k) })
+		if k.Name == record.LatencyMax && unlike { // the longest of more transactions is longer
+			f.Ratio, f.Difference = nil, nil
+		}
+		return f, ok
 	})
 	row.CPU = record.Found(CPUKinds(), func(k record.Kind) (Figure, bool) {
 		return figure(k, func(s series) []Point { return s.loads(k) })
@@ -386,6 +393,10 @@ func windowOf(trials []*record.Trial) float64 {
 	windows := record.Each(trials, func(t *record.Trial) float64 { return t.Window })
 	return medianOf(record.Those(windows, func(w float64) bool { return w > 0 && !math.IsInf(w, 0) }))
 }
+
+// unlikeWindows reports whether two lengths of windows are known and differ by more than windowShare, as those of a
+// baseline do, which has more turns than the networks that are compared with it.
+func unlikeWindows(v, w float64) bool { return v > 0 && w > 0 && math.Abs(v-w) > windowShare*min(v, w) }
 
 // finished returns the time at which the last trial ended.
 func finished(trials []record.Trial) time.Time {

@@ -189,6 +189,35 @@ func TestSubtract(t *testing.T) {
 	}
 }
 
+// The longest latency of a longer window is longer: it is compared only if the windows are alike. A median is compared in
+// any case.
+func TestLongestLatencyOfUnlikeWindows(t *testing.T) {
+	for window, want := range map[float64]bool{1: true, 3: false} {
+		var trials []record.Trial
+		for i := 1; i <= 8; i++ {
+			for _, network := range []string{"host", "bridge"} {
+				c := streamCell(network)
+				c.Workload = record.TCPRR
+				tr := throughputTrial(c, i, 1)
+				if network == "host" {
+					tr.Window = window
+				}
+				tr.Metrics = map[string]record.Metric{
+					record.LatencyP50: record.Measured(record.LatencyP50, 20e-6), record.LatencyMax: record.Measured(record.LatencyMax, 1e-3),
+				}
+				trials = append(trials, tr)
+			}
+		}
+		row := rowOf(t, Analyze(fileOf(trials...)), "bridge")
+		for name, compared := range map[string]bool{record.LatencyP50: true, record.LatencyMax: want} {
+			f, ok := row.Figure(name)
+			if !ok || (f.Ratio != nil) != compared || (f.Difference != nil) != compared {
+				t.Errorf("a baseline with windows of %v s: %s has the comparisons %+v and %+v", window, name, f.Ratio, f.Difference)
+			}
+		}
+	}
+}
+
 // A ratio of shares is of little use and 0 to 0 has no ratio; for all other metrics a ratio is enough.
 func TestDifferenceStandsForRatio(t *testing.T) {
 	set := func(name, unit string, host, bridge float64) Figure {
