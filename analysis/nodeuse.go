@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"nettoll/record"
@@ -30,7 +31,7 @@ func (u NodeUse) MarshalJSON() ([]byte, error) {
 // use most come first, in the same order for all networks. One that did not run in a trial used nothing there.
 func nodeUses(trials []record.Trial) (all []NodeUse) {
 	known := record.Those(trials, func(t record.Trial) bool {
-		return t.Status == record.OK && t.CPU != nil && len(t.CPU.NodeDaemons) > 0 && t.Window > 0
+		return t.Status == record.OK && t.CPU != nil && len(t.CPU.NodeDaemons) > 0 && t.Window > 0 && !math.IsInf(nodeDaemons(&t)/t.Window, 0)
 	})
 	sums := map[string]float64{}
 	var names []string
