@@ -138,7 +138,7 @@ type Reached struct {
 	HalfWidth float64 `json:"half_width,omitempty"` // greater half of the interval over its estimate; 0 if there is no interval yet
 	Narrow    bool    `json:"reached"`              // there is an interval, and HalfWidth is at most Wanted
 	Known     bool    `json:"-"`                    // no further rounds are needed: Narrow when it was looked at, after enough rounds for a verdict
-	Rounds    int     `json:"rounds,omitempty"`     // about how many rounds the wanted half width takes; 0 if that is reached, or this is unknown
+	Rounds    int     `json:"rounds,omitempty"`     // about how many rounds the wanted half width takes; 0 if that is reached, the cell is given up, or this is unknown
 }
 
 // IsZero reports whether no round counts.
@@ -192,6 +192,14 @@ func neededBaselines(all []series) map[record.Cell]bool {
 
 // precision returns how well a cell is known in a run with the given number of primary comparisons.
 func precision(c series, s record.Settings, compared int) Reached {
+	r := precisionOf(c, s, compared)
+	if givenUp(c.trials) {
+		r.Rounds = 0 // it gets no more
+	}
+	return r
+}
+
+func precisionOf(c series, s record.Settings, compared int) Reached {
 	k := c.primary()
 	points, basePoints := c.points(k), c.base.points(k)
 	if len(points) == 0 {

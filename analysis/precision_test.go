@@ -166,6 +166,13 @@ func TestForecast(t *testing.T) {
 	if a := noisy.Aim; a.Asked != 1 || a.Narrow != 0 || a.Rounds <= 8 {
 		t.Errorf("a noisy run: %+v", a)
 	}
+	lost := pairedTrials(1, 8, 0.9, 0.2)
+	for round := 9; round < 9+record.GiveUp; round++ {
+		lost = append(lost, throughputTrial(streamCell("host"), round, 10e9), lostTrial(streamCell("bridge"), round, record.Failed, "x"))
+	}
+	if a := Analyze(fileOf(lost...)).Aim; a.Asked != 1 || a.Narrow != 0 || a.Rounds != 0 {
+		t.Errorf("a network that was given up: %+v", a)
+	}
 	quiet := Analyze(fileOf(pairedTrials(1, 8, 0.9, 0.01)...))
 	if a := quiet.Aim; a.Asked != 1 || a.Narrow != 1 || a.Rounds != 0 {
 		t.Errorf("a quiet run: %+v", a)
