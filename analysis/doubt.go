@@ -52,13 +52,16 @@ const (
 	outlierLimit = 0.25 // of the median: closer values are not outliers, whatever their score
 )
 
-// warnCold is the code of the engine's warning about flows that had received nothing when the window opened.
-const warnCold = "cold-flows"
+// Codes of the engine's warnings about flows that had received nothing when the window opened, and while it was open.
+const (
+	warnCold    = "cold-flows"
+	warnStarved = "starved-flows"
+)
 
 // carriedAdvice is the advice for warnings recorded in trials.
 var carriedAdvice = map[string]string{
 	"generator-limited": "the traffic generator, not the network, is the bottleneck: use more streams or clients, larger messages, or separate CPUs for client and server",
-	"starved-flows":     "such trials include data that arrived just after the window: stop other work on the machine, or measure longer windows (-t)",
+	warnStarved:         "such trials include data that arrived just after the window: stop other work on the machine, or ", // see longer
 	"idle-was-busy":     "stop other work on the machine, and measure again",
 	"foreign-cpu":       "stop other work on the machine, and measure again",
 	"foreign-packets":   "find out what else sends over the network (tcpdump), and measure again without it",
@@ -111,6 +114,14 @@ func Budget(seconds float64) string {
 		return strings.TrimSuffix((d.Truncate(time.Minute) + time.Minute).String(), "0s")
 	}
 	return strings.TrimSuffix((d.Truncate(time.Hour) + time.Hour).String(), "0m0s")
+}
+
+// longer returns advice that makes windows longer. A turn has a fixed length.
+func (in circumstances) longer() string {
+	if in.limits.Turns {
+		return "measure whole trials with longer windows (--turns=false -t)"
+	}
+	return "measure longer windows (-t)"
 }
 
 // warnings collects warnings one by one.
@@ -177,7 +188,7 @@ func doubts(row Row, c series, in circumstances) warnings {
 	out := lostDoubts(row.Lost, len(c.trials))
 	if row.Status != record.OK {
 		cause, _, found := strings.Cut(row.Reason, " (seen as: ")
-		return append(out, slices.DeleteFunc(carried(c), func(w Warning) bool {
+		return append(out, slices.DeleteFunc(carried(c, in), func(w Warning) bool {
 			return found && strings.HasPrefix(w.Text, cause) // the reason reports it already
 		})...)
 	}
@@ -220,7 +231,7 @@ func doubts(row Row, c series, in circumstances) warnings {
 		out.add(WarnMoved, "its figures mix both: measure it again in a run that stays where it is",
 			"between its trials the machines changed: %s", strings.Join(moved, "; "))
 	}
-	out = append(out, carried(c)...)
+	out = append(out, carried(c, in)...)
 	if s := stolen(ok, len(in.machine.CPUs)); s > stealLimit {
 		out.add(WarnSteal, "measure when the other guests of the hypervisor are quiet, or on a dedicated machine",
 			"the hypervisor took %s of the CPU time while this was measured", Percent(s))
@@ -228,8 +239,8 @@ func doubts(row Row, c series, in circumstances) warnings {
 	out = append(out, unsteady(row, k, points, in)...)
 	trend := slices.ContainsFunc(out, func(w Warning) bool { return w.Code == WarnDrift })
 	out = append(out, alike(row, k, points, basePoints, trend, in)...)
-	out = append(out, uncovered(ok)...)
-	if moving := unstationary(k, ok); len(moving) > 0 {
+	out = append(out, uncovered(ok, in)...)
+	if moving := unstationary(k, ok, in); len(moving) > 0 {
 		out = append(slices.DeleteFunc(out, func(w Warning) bool { return w.Code == warnCold }), moving...) // this is more specific
 	}
 	if names := unknown(ok); len(names) > 0 {
@@ -281,7 +292,7 @@ func lostDoubts(all []Lost, of int) (out warnings) {
 
 // carried merges the warnings of trials by code, in the order in which
 // they first appear, with the texts of the last trial that has the code.
-func carried(c series) (out warnings) {
+func carried(c series, in circumstances) (out warnings) {
 	type of struct {
 		trial int
 		record.Warning
@@ -295,13 +306,17 @@ func carried(c series) (out warnings) {
 	for _, same := range record.Gather(all, func(w of) string { return w.Code }) {
 		trials := record.Gather(same, func(w of) int { return w.trial })
 		texts := record.Gather(trials[len(trials)-1], func(w of) string { return w.Text })
+		advice := carriedAdvice[same[0].Code]
+		if same[0].Code == warnStarved {
+			advice += in.longer()
+		}
 		for _, text := range texts {
-			in := len(trials) // the text of a warning can differ from trial to trial
+			n := len(trials) // the text of a warning can differ from trial to trial
 			if len(texts) > 1 {
 				says := func(w of) bool { return w.Text == text[0].Text }
-				in = len(record.Those(trials, func(t []of) bool { return slices.ContainsFunc(t, says) }))
+				n = len(record.Those(trials, func(t []of) bool { return slices.ContainsFunc(t, says) }))
 			}
-			out.add(text[0].Code, carriedAdvice[text[0].Code], "%s (in %d of %d trials)", text[0].Text, in, len(c.trials))
+			out.add(text[0].Code, advice, "%s (in %d of %d trials)", text[0].Text, n, len(c.trials))
 		}
 	}
 	return out
@@ -371,7 +386,7 @@ func unknown(trials []*record.Trial) []string {
 const leastCovered = 0.98
 
 // uncovered returns doubts about trials whose latencies do not cover the whole window.
-func uncovered(trials []*record.Trial) []Warning {
+func uncovered(trials []*record.Trial, in circumstances) []Warning {
 	known, n, least := 0, 0, 1.0
 	for _, t := range trials {
 		if t.Covered <= 0 {
@@ -389,5 +404,5 @@ func uncovered(trials []*record.Trial) []Warning {
 	return []Warning{{WarnUncovered,
 		fmt.Sprintf("in %d of %d trials the counted transactions cover less than %s of the window, as little as %s: the rest was spent in slow ones that began before it, on lost datagrams, or waiting for a CPU",
 			n, known, Percent(leastCovered), Percent(least)),
-		"the slowest are missing from the percentiles: measure longer windows (-t), or stop other work on the machine"}}
+		"the slowest are missing from the percentiles: " + in.longer() + ", or stop other work on the machine"}}
 }

@@ -223,7 +223,7 @@ func TestUncovered(t *testing.T) {
 	if want := "in 2 of 4 trials the counted transactions cover less than 98% of the window, as little as 42%"; len(w.Text) < len(want) || w.Text[:len(want)] != want {
 		t.Errorf("warning is %q", w.Text)
 	}
-	if all := uncovered(each(trials[:2])); len(all) > 0 {
+	if all := uncovered(each(trials[:2]), circumstances{}); len(all) > 0 {
 		t.Errorf("warnings %v", all)
 	}
 }

@@ -237,7 +237,7 @@ const (
 // as (B-A)/(B+A). If the window is stationary this is as often above 0 as below, however noisy and
 // however bursty the traffic is, and Wilcoxon's signed-rank test of the rounds keeps its level. A round in which a
 // baseline has several windows counts once.
-func unstationary(k record.Kind, trials []*record.Trial) []Warning {
+func unstationary(k record.Kind, trials []*record.Trial, in circumstances) []Warning {
 	var changes []float64
 	for _, parts := range record.Gather(trials, func(t *record.Trial) int { return t.Round }) {
 		here := record.Found(parts, func(t *record.Trial) (float64, bool) { return change(courseOf(k, t)) })
@@ -257,9 +257,12 @@ func unstationary(k record.Kind, trials []*record.Trial) []Warning {
 	if size < 0 {
 		how, less = "less", -1
 	}
+	advice := "allow a longer warm-up (--warmup), or measure a longer window (-t), in which the beginning counts for less"
+	if in.limits.Turns { // turns have a fixed length
+		advice = "measure whole trials (--turns=false), and allow a longer warm-up (--warmup), or measure a longer window (-t)"
+	}
 	return []Warning{{WarnUnstationary,
-		fmt.Sprintf("the second half of the window had %s %s than the first (%d rounds, p=%.2g): %s had not reached a steady state", Percent(less*size), how, len(changes), p, k.Title),
-		"allow a longer warm-up (--warmup), or measure a longer window (-t), in which the beginning counts for less"}}
+		fmt.Sprintf("the second half of the window had %s %s than the first (%d rounds, p=%.2g): %s had not reached a steady state", Percent(less*size), how, len(changes), p, k.Title), advice}}
 }
 
 // courseOf returns the traffic in each part of a trial's window, in the quantity that the metric is about.

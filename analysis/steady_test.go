@@ -239,7 +239,7 @@ func TestStationaryWindowsAreNotDoubted(t *testing.T) {
 	}{{6, 0.3}, {7, 0.1}, {7, 0.5}, {10, 0.5}, {20, 0.5}, {40, 1}} {
 		doubted := 0
 		for range runs {
-			if len(unstationary(k, each(courses(c.rounds, func() []uint64 { return window(random, c.sd) })))) > 0 {
+			if len(unstationary(k, each(courses(c.rounds, func() []uint64 { return window(random, c.sd) })), circumstances{})) > 0 {
 				doubted++
 			}
 		}
@@ -271,6 +271,11 @@ func TestWindowsThatRiseAreDoubted(t *testing.T) {
 	if slices.Contains(codes(all), warnCold) {
 		t.Error("the same is doubted twice")
 	}
+	turned := fileOf(trials...)
+	turned.Run.Settings.Turns = true
+	if w := warningOf(t, rowOf(t, Analyze(turned), "host").Warnings, WarnUnstationary); !strings.Contains(w.Advice, "--turns=false") {
+		t.Errorf("in turns, which have a fixed length, the advice is %q", w.Advice)
+	}
 	falling := courses(8, func() []uint64 { p := rising(); slices.Reverse(p); return p })
 	w = warningOf(t, rowOf(t, Analyze(fileOf(falling...)), "host").Warnings, WarnUnstationary)
 	if !strings.Contains(w.Text, "less than the first") {
@@ -279,7 +284,7 @@ func TestWindowsThatRiseAreDoubted(t *testing.T) {
 	// Too few rounds, and changes too small to matter.
 	k, _ := record.KindOf(record.Throughput)
 	slight := func() []uint64 { return []uint64{100, 100, 100, 100, 100, 104, 104, 104, 104, 104} }
-	if all := append(unstationary(k, each(courses(5, rising))), unstationary(k, each(courses(30, slight)))...); len(all) > 0 {
+	if all := append(unstationary(k, each(courses(5, rising)), circumstances{}), unstationary(k, each(courses(30, slight)), circumstances{})...); len(all) > 0 {
 		t.Errorf("warnings %v", all)
 	}
 }
@@ -295,7 +300,7 @@ func TestCourseOfWhatIsMeasured(t *testing.T) {
 		}
 	}
 	k, _ := record.KindOf(record.Throughput)
-	if courseOf(k, &record.Trial{}) != nil || len(unstationary(k, []*record.Trial{{Course: &record.Course{Bytes: make([]uint64, 10)}}, {}})) > 0 {
+	if courseOf(k, &record.Trial{}) != nil || len(unstationary(k, []*record.Trial{{Course: &record.Course{Bytes: make([]uint64, 10)}}, {}}, circumstances{})) > 0 {
 		t.Error("nothing is not stationary")
 	}
 }
