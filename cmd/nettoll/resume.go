@@ -59,7 +59,7 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 	if f.dryRun {
 		return a.dryRun(cmd.Context(), f, file.Run.Cells, nil, set)
 	}
-	if err := cmp.Or(reachable("--resume", f.resume), f.checkTime(file.Run.Cells, set)); err != nil {
+	if err := cmp.Or(reachable("--resume", f.resume), f.checkTime(notSkipped(file), set)); err != nil {
 		return err
 	}
 	here := versions(cmd.Context(), file.Run.Cells, toolByName(a.paths)) // without those that an interrupt kept from answering
@@ -75,7 +75,7 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 		if err != nil {
 			return errors.Join(err, e.leave(ctx))
 		}
-		return a.drive(ctx, f.resume, w, file, e, set, file.Run.Cells, f)
+		return a.drive(ctx, f.resume, w, file, e, set, notSkipped(file), f)
 	})
 }
 
@@ -157,6 +157,15 @@ func doneRounds(file *record.File) (n int) {
 		n = max(n, e.Rounds)
 	}
 	return n
+}
+
+// notSkipped returns the cells of a run without those that were skipped, which are not tried again.
+func notSkipped(file *record.File) []record.Cell {
+	skipped := map[record.Cell]bool{}
+	for _, t := range file.Trials {
+		skipped[t.Cell] = skipped[t.Cell] || t.Status == record.Skipped
+	}
+	return record.Those(file.Run.Cells, func(c record.Cell) bool { return !skipped[c] })
 }
 
 // ownID reports whether an id can be one of newID's. Control groups, images and pages of a run are named after it.

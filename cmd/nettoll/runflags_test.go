@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,6 +96,16 @@ func TestRestOfARun(t *testing.T) {
 		if _, long := f.rest([]record.Cell{cell}, set); long {
 			t.Errorf("%s: too long, within a time budget", name)
 		}
+	}
+}
+
+func TestNotSkipped(t *testing.T) {
+	host, bridge, ovs := record.Cell{Network: "host"}, record.Cell{Network: "bridge"}, record.Cell{Network: "ovs"}
+	f := &record.File{Run: record.Run{Cells: []record.Cell{host, bridge, ovs}}, Trials: []record.Trial{
+		{Cell: ovs, Round: 1, Status: record.Skipped}, {Cell: bridge, Round: 1, Status: record.Failed}, {Cell: host, Round: 1, Status: record.OK},
+	}}
+	if got := notSkipped(f); !slices.Equal(got, []record.Cell{host, bridge}) {
+		t.Errorf("got %+v", got)
 	}
 }
 
