@@ -16,7 +16,7 @@ type Settling struct {
 	Built      int         `json:"built"`               // number of times that this was watched
 	Silent     int         `json:"silent"`              // number of times that it fell silent
 	Wait       Spread      `json:"wait_s"`              // seconds
-	CPU        Spread      `json:"cpu_s"`               // CPU seconds of the machine, beyond its idle use
+	CPU        Spread      `json:"cpu_s"`               // CPU seconds of the machine, beyond its idle use; also for networks of the same group, which are watched at the same time
 	Packets    Spread      `json:"packets"`             // packets over the devices of its hosts
 	// Resting is the CPU use of its daemons while other networks had their turns, in
 	// CPU seconds per second, and Rested the number of trials in which that is known.

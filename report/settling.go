@@ -19,9 +19,9 @@ const restingMatters = 0.001
 func settlingSections(res analysis.Result) []*section {
 	sec := &section{
 		Title: "What networks do without traffic",
-		Meta:  "What networks sent and used on their own from when they had been built until they fell silent, and what their daemons used later, while other networks had their turns. No trial includes it.",
+		Meta:  "What networks sent on their own from when they had been built until they fell silent, what the machine used until then beyond its idle use, also for other networks of the same group, and what their daemons used later, while other networks had their turns. No trial includes it.",
 	}
-	sh := table{Stub: []string{"network", "built"}, Columns: columnsOf("silent after, s", "CPU seconds until then", "packets until then"), long: true}
+	sh := table{Stub: []string{"network", "built"}, Columns: columnsOf("silent after, s", "CPU seconds of the machine until then", "packets until then"), long: true}
 	rested := slices.ContainsFunc(res.Settlings, func(s analysis.Settling) bool { return s.Rested > 0 })
 	if rested {
 		sh.Columns = append(sh.Columns, tableColumn{Title: "daemons at rest, % of a CPU"})
