@@ -56,6 +56,7 @@ type session struct {
 
 	mu        sync.Mutex
 	connected int
+	fastest   int64 // ns that the fastest answer to a greeting in a datagram took; does not change any more when flows run
 	started   bool
 	warnings  []record.Warning
 

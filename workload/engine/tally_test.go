@@ -220,6 +220,39 @@ func TestStrangeDatagramsAreNotCounted(t *testing.T) {
 	}
 }
 
+// TestSlowResponsesAreNotLost has a path on which a response takes longer than one wait for it.
+func TestSlowResponsesAreNotLost(t *testing.T) {
+	server, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	iferr.Fatal(t, err)
+	t.Cleanup(func() { server.Close() })
+	conn, err := net.DialUDP("udp4", nil, server.LocalAddr().(*net.UDPAddr))
+	iferr.Fatal(t, err)
+	t.Cleanup(func() { conn.Close() })
+	file, err := conn.File()
+	iferr.Fatal(t, err)
+	t.Cleanup(func() { file.Close() })
+	f := &flow{session: &session{cookie: testCookie, fastest: math.MaxInt64 / 2}, fd: int(file.Fd()), window: window{closes: math.MaxInt64}}
+	_, err = newAsker(f, record.Options{RequestSize: exchangeHeader, ResponseSize: exchangeHeader})
+	iferr.Fatal(t, err)
+	iferr.Fatal(t, unix.SetNonblock(f.fd, true))
+	if n, errno := askStep(f); n != 0 || errno != 0 {
+		t.Fatalf("request: %d, %v", n, errno)
+	}
+	for range 2 {
+		if n, errno := askStep(f); n != 0 || errno != unix.EAGAIN || f.tally.asked != 0 {
+			t.Errorf("without a response: %d, %v, %d transactions have ended", n, errno, f.tally.asked)
+		}
+	}
+	b := make([]byte, exchangeHeader)
+	_, from, err := server.ReadFromUDPAddrPort(b)
+	iferr.Fatal(t, err)
+	_, err = server.WriteToUDPAddrPort(b, from)
+	iferr.Fatal(t, err)
+	if n, errno := askStep(f); n != 1 || errno != 0 || f.tally.asked != 1 || f.tally.unheard != 0 {
+		t.Errorf("response: %d, %v, %+v", n, errno, f.tally.figures())
+	}
+}
+
 func FuzzArrived(f *testing.F) {
 	f.Add(streamDatagram(1, 100), 100, []byte{})
 	f.Add(append(streamDatagram(1<<40, 24), streamDatagram(-9, 30)...), 24, make([]byte, 16))

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -154,10 +155,19 @@ func dialUDP(s *session, f *flow, spec flowSpec) error {
 	if err := setTimeouts(f.fd, greetEvery); err != nil {
 		return err
 	}
+	greeted := nanotime()
 	if err := s.greetDatagrams(f.fd, hello(s.cookie, spec.Index)); err != nil {
 		return err
 	}
+	s.answered(nanotime() - greeted)
 	return setTimeouts(f.fd, pollInterval)
+}
+
+// answered notes how long the answer to a greeting took.
+func (s *session) answered(took int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fastest = min(cmp.Or(s.fastest, took), took)
 }
 
 func (s *session) greetDatagrams(fd int, greeting []byte) error {

@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"nettoll/record"
 )
 
@@ -13,9 +11,10 @@ import (
 // the trial's cookie and the number of the transaction, 8 bytes each.
 const exchangeHeader = 16
 
-// lossTimeout is how long a response may take. After that the transaction is lost, and the next
-// begins; a response that comes later is recognized by its number, and ignored.
-const lossTimeout = pollInterval
+// lossTimeout is how long a response may take, or twice as long as the fastest answer to a greeting took, if
+// that is longer. After that the transaction is lost, and the next begins; a response that comes later is
+// recognized by its number, and ignored. It is less than pollInterval, since a wait may end a little early.
+const lossTimeout = pollInterval * 9 / 10
 
 // udpRR makes one transaction after the other in datagrams, like netperf's UDP_RR, which however
 // stops at a lost datagram. Lost transactions are in the loss and not in the latencies.
@@ -42,8 +41,8 @@ func newAsker(f *flow, o record.Options) (step, error) {
 	return askStep, nil
 }
 
-// askStep sends a request, or receives a datagram. A transaction ends with its response, or after
-// lossTimeout. Transactions are numbered by f.number.
+// askStep sends a request, or receives a datagram. A transaction ends with its response, or when it is
+// lost. Transactions are numbered by f.number.
 //
 //go:nosplit
 func askStep(f *flow) (int64, syscall.Errno) {
@@ -58,7 +57,7 @@ func askStep(f *flow) (int64, syscall.Errno) {
 	n, errno := receive(f.fd, f.in, 0)
 	f.now = nanotime()
 	answered := errno == 0 && n >= exchangeHeader && sameHeader(f.in, f.out)
-	if !answered && errno != unix.EAGAIN && f.now-f.begun < int64(lossTimeout) {
+	if !answered && f.now-f.begun < max(int64(lossTimeout), 2*f.session.fastest) {
 		if errno == hungUp { // a datagram without payload
 			errno = 0
 		}
