@@ -133,7 +133,9 @@ func (f *flow) stepped(n int64, errno syscall.Errno, resting bool) (over bool, e
 		if f.session.halted.Load() {
 			return true, nil // it was woken by the halt
 		}
-		if errno != unix.EAGAIN && errno != unix.EINTR {
+		// A router has told that its MTU is smaller: the kernel cuts further datagrams itself, but not those of a train.
+		shrunk := errno == unix.EMSGSIZE && !f.session.options.GSO
+		if errno != unix.EAGAIN && errno != unix.EINTR && !shrunk {
 			return true, f.broken(errno)
 		}
 		f.now = nanotime()

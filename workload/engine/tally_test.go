@@ -253,6 +253,16 @@ func TestSlowResponsesAreNotLost(t *testing.T) {
 	}
 }
 
+// TestPathWithASmallerMTU has the kernel report that a datagram was larger than the path carries.
+func TestPathWithASmallerMTU(t *testing.T) {
+	for _, gso := range []bool{false, true} {
+		f := &flow{session: &session{options: record.Options{GSO: gso}}, window: window{cutAt: never}}
+		if over, err := f.stepped(0, unix.EMSGSIZE, false); over != gso || (err != nil) != gso {
+			t.Errorf("gso %v: over %v, error %v", gso, over, err)
+		}
+	}
+}
+
 func FuzzArrived(f *testing.F) {
 	f.Add(streamDatagram(1, 100), 100, []byte{})
 	f.Add(append(streamDatagram(1<<40, 24), streamDatagram(-9, 30)...), 24, make([]byte, 16))
