@@ -86,8 +86,8 @@ func TestMeasures(t *testing.T) {
 		{"3.12 tcp reverse", jobOf(record.TCPStream, 2), "3.12/tcp-reverse", "", "",
 			"1.003943s 869662720 B [{869662720 2}] retransmits=2 throughput=6.929977e+09 437387264 B/0 by 131072 B 432275456 B/0 by 131072 B"},
 		{"3.12 tcp bidir", jobOf(record.TCPBidir, 2), "3.12/tcp-bidir", "", "",
-			"1.007705s 1215037440 B [{1215037440 4}] retransmits=4 throughput=9.645977e+09 606863360 B/0 by 131072 B (0 RTX 1613 µs 1448 bbr) 608174080 " +
-				"B/0 by 131072 B (1 RTX 1858 µs 1448 bbr)"},
+			"1.007705s 1215037440 B [{1215037440 4}] retransmits=4 throughput=9.645977e+09 397410304 B/0 by 131072 B (0 RTX 1613 µs 1448 bbr) 209453056 " +
+				"B/0 by 131072 B 418381824 B/0 by 131072 B (1 RTX 1858 µs 1448 bbr) 189792256 B/0 by 131072 B"},
 		{"3.12 udp", jobOf(record.UDPStream, 1), "3.12/udp", "", "",
 			"1.015797s 2498000 B [{2498000 1}] jitter=1.472802e-05 loss=0 packet_rate=2459.153 throughput=1.967322e+07 2498000 B/0 by 1000 B"},
 		{"3.12 udp reverse", jobOf(record.UDPStream, 1), "3.12/udp-reverse", "", "",
@@ -106,8 +106,8 @@ func TestMeasures(t *testing.T) {
 		{"3.18 tcp reverse", jobOf(record.TCPStream, 2), "3.18/tcp-reverse", "", "",
 			"1.000594999s 2242772992 B [{2242772992 2}] retransmits=204 throughput=1.793151e+10 1109393408 B/0 by 131072 B 1133379584 B/0 by 131072 B"},
 		{"3.18 tcp bidir", jobOf(record.TCPBidir, 2), "3.18/tcp-bidir", "", "",
-			"1.00745s 1295122432 B [{1295122432 4}] retransmits=198 throughput=1.028436e+10 689176576 B/0 by 131072 B (78 RTX 805 µs 1448 bbr) 605945856 " +
-				"B/0 by 131072 B (48 RTX 1351 µs 1448 bbr)"},
+			"1.00745s 1295122432 B [{1295122432 4}] retransmits=198 throughput=1.028436e+10 278528000 B/0 by 131072 B (78 RTX 805 µs 1448 bbr) 410648576 " +
+				"B/0 by 131072 B 330563584 B/0 by 131072 B (48 RTX 1351 µs 1448 bbr) 275382272 B/0 by 131072 B"},
 		{"3.18 udp", jobOf(record.UDPStream, 1), "3.18/udp", "", "",
 			"1.000718999s 2501000 B [{2501000 1}] jitter=5.055001e-05 loss=0 packet_rate=2499.203 throughput=1.999362e+07 2501000 B/0 by 1000 B"},
 		{"3.18 udp reverse", jobOf(record.UDPStream, 1), "3.18/udp-reverse", "", "",
@@ -224,10 +224,11 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string, udp, bidir bool, streams int) {
 		load := record.TCPStream
+		flows := streams
 		if udp {
 			load = record.UDPStream
 		} else if bidir {
-			load = record.TCPBidir
+			load, flows = record.TCPBidir, 2*streams
 		}
 		if streams < 1 || streams > 100 {
 			return
@@ -236,7 +237,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, counted := got.Sums[record.PacketRate]; !(got.seconds > 0) || len(got.Flows) != streams || udp != counted {
+		if _, counted := got.Sums[record.PacketRate]; !(got.seconds > 0) || len(got.Flows) != flows || udp != counted {
 			t.Errorf("%+v", got)
 		}
 		for _, s := range got.Flows {
@@ -266,23 +267,23 @@ func TestOtherWindows(t *testing.T) {
 
 func TestOneThreadForAllStreams(t *testing.T) {
 	for _, c := range []struct {
-		name    string
-		load    string
-		streams int
-		minor   int
-		busy    [2]float64
-		want    int
+		name  string
+		load  string
+		flows int
+		minor int
+		busy  [2]float64
+		want  int
 	}{
 		{"all idle", record.TCPStream, 4, 12, [2]float64{0.5, 0.94}, 0},
 		{"server has no time left", record.TCPStream, 4, 12, [2]float64{0.5, 0.95}, 1},
 		{"both", record.TCPStream, 4, 15, [2]float64{1, 1}, 2},
 		{"threads", record.TCPStream, 4, 16, [2]float64{1, 3}, 0},
 		{"one stream", record.TCPStream, 1, 12, [2]float64{1, 1}, 0},
-		{"one stream each way", record.TCPBidir, 1, 12, [2]float64{1, 0}, 1},
+		{"one stream each way", record.TCPBidir, 2, 12, [2]float64{1, 0}, 1},
 	} {
 		f := figures{seconds: 1, minor: c.minor, busy: c.busy}
-		f.Flows = make([]record.Flow, c.streams)
-		r := together(jobOf(c.load, c.streams), program.Outcome{}, []figures{f})
+		f.Flows = make([]record.Flow, c.flows)
+		r := together(jobOf(c.load, 1), program.Outcome{}, []figures{f})
 		if len(r.Warnings) != c.want {
 			t.Errorf("%s: %v", c.name, r.Warnings)
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"slices"
 	"strconv"
 	"time"
 
@@ -20,7 +19,7 @@ import (
 type figures struct {
 	program.Figures
 	seconds float64    // of the receiver
-	silent  []int      // streams that received nothing, in one direction
+	silent  []int      // flows that received nothing
 	minor   int        // minor number of the program's version
 	busy    [2]float64 // CPUs that client and server used
 }
@@ -82,15 +81,15 @@ func (f *figures) read(o *output, job workload.Job) error {
 		flow := &f.Flows[i]
 		flow.Message = o.Start.TestStart.Block
 		f.Bytes += flow.Bytes
-		if flow.Bytes == 0 && !slices.Contains(f.silent, i) {
+		if flow.Bytes == 0 {
 			f.silent = append(f.silent, i)
 		}
 	}
 	f.Crossed.Bytes = f.Bytes
 	f.Sums[record.Throughput] = float64(f.Bytes) * 8 / f.seconds
 	window := time.Duration(f.seconds * float64(time.Second))
-	if n := len(f.silent); n > 0 && !workload.Crowded(n, streams, window) {
-		return fmt.Errorf("stream %d: nothing was received", f.silent[0])
+	if n := len(f.silent); n > 0 && !workload.Crowded(n, len(f.Flows), window) {
+		return fmt.Errorf("flow %d: nothing was received", f.silent[0])
 	}
 	return nil
 }
@@ -137,13 +136,14 @@ func explain(text string) string {
 	return o.Error
 }
 
-// readStreams reads the connections. If there are two directions the client's come first, and the
-// n-th of each make one stream.
+// readStreams reads the connections. If there are two directions those of the client come first, and the
+// n-th of each make one stream. Each is a flow, and the two of a stream are next to each other.
 func (f *figures) readStreams(o *output, bidir bool) error {
 	streams, directions := len(f.Flows), 1
 	if bidir {
 		directions = 2
 		f.Crossed.Conns *= 2
+		f.Flows = make([]record.Flow, streams*directions)
 	}
 	if len(o.End.Streams) != streams*directions {
 		return fmt.Errorf("end: %d streams, want %d", len(o.End.Streams), streams*directions)
@@ -157,13 +157,11 @@ func (f *figures) readStreams(o *output, bidir bool) error {
 		if err != nil {
 			return fmt.Errorf("end: stream %d: %w", i, err)
 		}
-		if bytes == 0 {
-			f.silent = append(f.silent, i)
-		}
-		f.Flows[i%streams].Bytes += bytes
+		flow := &f.Flows[i%streams*directions+i/streams]
+		flow.Bytes = bytes
 		total[i/streams] += bytes
 		if i < streams {
-			f.Flows[i].TCP = tcpInfo(o, e.Sender)
+			flow.TCP = tcpInfo(o, e.Sender)
 		}
 	}
 	sums := []*span{o.End.Received, o.End.ReceivedReverse}
@@ -364,7 +362,7 @@ func together(job workload.Job, o program.Outcome, all []figures) workload.Resul
 		if n := len(c.silent); n > 0 {
 			r.Warnings = append(r.Warnings, workload.Starved(n, len(c.Flows)))
 		}
-		r.Warnings = append(r.Warnings, oneThread(job, i, c)...)
+		r.Warnings = append(r.Warnings, oneThread(job.Pairs[i], c)...)
 	}
 	r.Warnings = append(r.Warnings, otherWindows(job, all)...)
 	return r
@@ -396,15 +394,11 @@ const busy = 0.95
 
 // oneThread warns of a client or server whose only thread has no time left for its several streams.
 // With one stream, any sender reaches that limit.
-func oneThread(job workload.Job, pair int, f figures) (all []record.Warning) {
+func oneThread(p workload.Pair, f figures) (all []record.Warning) {
 	streams := len(f.Flows)
-	if job.Workload == record.TCPBidir {
-		streams *= 2
-	}
 	if f.minor >= firstThreaded || streams == 1 {
 		return nil
 	}
-	p := job.Pairs[pair]
 	for i, process := range []string{"client " + p.Client.Name(), "server " + p.Server.Name()} {
 		if f.busy[i] >= busy {
 			all = append(all, record.Warning{Code: "generator-limited", Text: fmt.Sprintf(
