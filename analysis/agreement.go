@@ -142,7 +142,8 @@ func reasons(c record.Cell, base, row Row, j judging) (out warnings) {
 	if option := leftOpen(c); option != "" && !(option == "message size" && sizesKnown(base, row)) {
 		out.add(ReasonDefaults, "set --"+strings.ReplaceAll(option, " ", "-"), "each tool uses its own default %s", option)
 	}
-	if n, m := len(row.Flows), len(base.Flows); n != m && n > 0 && m > 0 {
+	// A tool that cannot tell the connections of a client apart records one flow for each client.
+	if n, m := len(row.Flows), len(base.Flows); n != m && min(n, m) >= max(1, c.Pairs()*max(1, c.Options.Streams)) {
 		out.add(ReasonFlows, "set the number of streams (--streams)", "%s had %d connections, %s had %d", b, n, a, m)
 	}
 	if v, w := row.Window, base.Window; unlikeWindows(v, w) {

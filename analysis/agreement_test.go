@@ -114,6 +114,22 @@ func TestReasonsOfWarnings(t *testing.T) {
 	}
 }
 
+// TestFlowsOfOneClient has a tool that does not distinguish the connections of a client.
+func TestFlowsOfOneClient(t *testing.T) {
+	of := func(tool string, flows int) Row {
+		c := streamCell("bridge")
+		c.Tool, c.Options.Streams, c.Options.MessageSize = tool, 4, 1<<17
+		return Row{Cell: c, Flows: make([]record.Flow, flows)}
+	}
+	for flows, want := range map[int]bool{1: false, 8: true} {
+		base, row := of("engine", 4), of("wrk", flows)
+		got := slices.ContainsFunc(reasons(base.Cell, base, row, judgingOf(settings95())), func(w Warning) bool { return w.Code == ReasonFlows })
+		if got != want {
+			t.Errorf("%d flows against 4: a reason %v, want %v", flows, got, want)
+		}
+	}
+}
+
 // Reasons give the same estimates of CPU use as tables and charts.
 func TestReasonsTellEstimates(t *testing.T) {
 	of := func(tool string, estimate float64) Row {
