@@ -60,7 +60,7 @@ const (
 	search = 300 * time.Millisecond
 	// firstTry is how many requests each stream makes to begin with: few enough that they end soon
 	// on slow networks, too.
-	firstTry = 50
+	firstTry = 10
 )
 
 // valueSize returns the size of the value that is read, in bytes.
