@@ -38,8 +38,8 @@ func TestClient(t *testing.T) {
 		job  workload.Job
 		want request
 	}{
-		{fractions, request{netip.MustParseAddrPort("[2001:2::1]:20001"), time.Second, 2 * time.Second}},
-		{many, request{netip.MustParseAddrPort("198.18.0.1:20001"), 0, time.Second}},
+		{fractions, request{netip.MustParseAddrPort("[2001:2::1]:20001"), 0, time.Second, 2 * time.Second}},
+		{many, request{netip.MustParseAddrPort("198.18.0.1:20001"), 2 * time.Second, 0, time.Second}},
 	} {
 		s, got := workloadtest.Started(t, Tool, c.job, 0)
 		if got.Params != c.want || !slices.Equal(got.Command.CPUs, c.job.CPUs.Client) {
@@ -48,6 +48,15 @@ func TestClient(t *testing.T) {
 		if !slices.Equal(got.Command.Env, []string{"PGPASSWORD=" + s.Place.Files["password"].Text}) {
 			t.Errorf("with %v", got.Command.Env)
 		}
+	}
+}
+
+// TestTimes has connections that take time before the window.
+func TestTimes(t *testing.T) {
+	trial, err := Tool.Trial(workloadtest.Warm(workloadtest.Job(record.Postgres, record.Options{Streams: 1000}), time.Second), nil)
+	iferr.Fatal(t, err)
+	if lead, all := 21*time.Second+lateness, 22*time.Second; trial.Lead != lead || trial.Lead+trial.Window+trial.Tail <= all {
+		t.Errorf("a window after %v, at most %v in all; want %v, more than %v", trial.Lead, trial.Lead+trial.Window+trial.Tail, lead, all)
 	}
 }
 
@@ -95,21 +104,24 @@ func TestLogged(t *testing.T) {
 	// Connection, number, latency, script, seconds, microseconds: the first begins at 100 s.
 	one := "0 1 1000 0 100 1000\n0 2 500 0 101 0\n0 3 20 0 101 1\n0 4 20 0 101 900000\n"
 	two := "1 1 30 0 100 500000\n1 2 30 0 102 0\n1 3 30 0 102 1\n1 4 99 0 103 0\n"
-	r := request{Lead: time.Second, Window: time.Second}
+	began := time.Unix(99, 0)
 	for _, c := range []struct {
-		logs []string
-		want string
+		logs       []string
+		connecting time.Duration
+		want       string
 	}{
-		{[]string{one, two}, "{8 1000000 map[0:2 1:1] map[20:2 30:1] }"},
-		{[]string{one}, "{4 900000 map[0:2] map[20:2] }"},
-		{[]string{one, "0 5 failed 0 101 3\n"}, "{0 0 map[] map[] 0 5 failed 0 101 3}"},
-		{[]string{"x"}, "{0 0 map[] map[] x}"},
+		{[]string{one, two}, 0, "{8 1000000 map[0:2 1:1] map[20:2 30:1] }"},
+		{[]string{one, two}, 2 * time.Second, "{8 1000000 map[1:2] map[30:1 99:1] }"}, // more than it took
+		{[]string{one}, 0, "{4 900000 map[0:2] map[20:2] }"},
+		{[]string{one, "0 5 failed 0 101 3\n"}, 0, "{0 0 map[] map[] 0 5 failed 0 101 3}"},
+		{[]string{"x"}, 0, "{0 0 map[] map[] x}"},
 	} {
-		if got, err := r.logged(write(c.logs...)); err != nil || fmt.Sprint(got) != c.want {
+		r := request{Connecting: c.connecting, Lead: time.Second, Window: time.Second}
+		if got, err := r.logged(write(c.logs...), began); err != nil || fmt.Sprint(got) != c.want {
 			t.Errorf("%v, %v; want %s", got, err, c.want)
 		}
 	}
-	if got, err := r.logged(t.TempDir()); err == nil {
+	if got, err := (request{}).logged(t.TempDir(), began); err == nil {
 		t.Errorf("without a log: %v", got)
 	}
 }

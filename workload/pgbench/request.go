@@ -27,9 +27,10 @@ const procedure = "pgbench.request"
 
 // request is the work of a client.
 type request struct {
-	To     netip.AddrPort
-	Lead   time.Duration // before the window
-	Window time.Duration
+	To         netip.AddrPort
+	Connecting time.Duration // that pgbench may take to make its connections
+	Lead       time.Duration // before the window
+	Window     time.Duration
 }
 
 // Handlers returns the agent's half.
@@ -44,8 +45,9 @@ func transact(ctx context.Context, c *program.Course, r request) (program.Output
 		return program.Output{}, fmt.Errorf("wait for the server at %v: %w", r.To, err)
 	}
 	var said logged
+	began := time.Now()
 	o, err := c.RunIn(ctx, c.Command, nil, func(dir string) (err error) {
-		said, err = r.logged(dir)
+		said, err = r.logged(dir, began)
 		return err
 	})
 	if err != nil {
@@ -118,9 +120,9 @@ func (r request) knock(ctx context.Context) (code string, err error) {
 	return "unknown", nil
 }
 
-// logged reads pgbench's logs twice: first to find the window, then to count the transactions in it.
-// There is a log for each of its threads.
-func (r request) logged(dir string) (said logged, err error) {
+// logged reads the logs of a pgbench that began at a given time, twice: first to find the window, then to count the
+// transactions in it. There is a log for each of its threads.
+func (r request) logged(dir string, began time.Time) (said logged, err error) {
 	logs, err := filepath.Glob(filepath.Join(dir, "log.*"))
 	if err != nil || len(logs) == 0 {
 		return said, errors.Join(errors.New("there is no log"), err)
@@ -138,7 +140,7 @@ func (r request) logged(dir string) (said logged, err error) {
 	if err != nil {
 		return said, err
 	}
-	from := first + r.Lead.Microseconds()
+	from := max(first, began.Add(r.Connecting).UnixMicro()) + r.Lead.Microseconds()
 	to := min(last, from+r.Window.Microseconds())
 	said.Microseconds, said.Clients, said.Latencies = to-from, program.Histogram{}, program.Histogram{}
 	err = eachOf(logs, func(t transaction) {

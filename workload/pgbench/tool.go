@@ -58,11 +58,11 @@ var Tool = program.Tool{
 	Pack:   pack,
 }
 
-// lateness is about how long a client takes until its first transaction.
+// lateness is about how long a client takes until its first transaction, apart from its connections.
 const lateness = 50 * time.Millisecond
 
-func times(_ workload.Job, t *program.Trial) error {
-	t.Lead += lateness
+func times(job workload.Job, t *program.Trial) error {
+	t.Lead += connecting(job) + lateness
 	// The log is read after the window, at about a million lines per second.
 	t.Tail = t.Lead + t.Window
 	return nil
@@ -85,6 +85,12 @@ const spare = 10
 // perSecond is how many connections per second pgbench can be relied on to make. It makes one after
 // the other, and the time for this is part of the time that it is given for the whole run.
 const perSecond = 50
+
+// connecting returns how long a client may take to make its connections, in whole seconds. The window begins only
+// after that, so that CPU time is that of transactions, whose window is cut out of the log.
+func connecting(job workload.Job) time.Duration {
+	return time.Duration(job.Options.Streams/perSecond) * time.Second
+}
 
 // user is the name of the database's only user.
 const user = "postgres"
@@ -136,7 +142,7 @@ const data = "data"
 
 func client(p program.Pair) program.Client {
 	lead, window := program.Window(p.Job)
-	seconds := int((lead+window)/time.Second) + p.Streams/perSecond
+	seconds := int((connecting(p.Job) + lead + window) / time.Second)
 	return program.Client{
 		Command: program.Command{
 			Env: []string{"PGPASSWORD=" + p.Password},
@@ -147,7 +153,7 @@ func client(p program.Pair) program.Client {
 			},
 		},
 		Procedure: procedure,
-		Params:    request{To: netip.AddrPortFrom(p.Addr, uint16(p.Port)), Lead: lead, Window: window},
+		Params:    request{To: netip.AddrPortFrom(p.Addr, uint16(p.Port)), Connecting: connecting(p.Job), Lead: lead, Window: window},
 	}
 }
 
