@@ -20,6 +20,7 @@ const (
 	methodObserve = "program.observe" // observeParams → cpuTime
 	methodStop    = "program.stop"    // stopParams → stopped
 	methodRun     = "program.run"     // runParams → runResult
+	methodBuffers = "program.buffers" // buffersParams → granted
 )
 
 type serveParams struct {
@@ -84,6 +85,7 @@ func Handlers() map[string]agent.Handler {
 		methodObserve: agent.Typed(h.observe),
 		methodStop:    agent.Typed(h.stop),
 		methodRun:     agent.Typed(run),
+		methodBuffers: agent.Typed(buffers),
 	}
 }
 

@@ -110,6 +110,10 @@ func Run(ctx context.Context, job workload.Job, t Trial) (Outcome, error) {
 		}
 		agents = append(agents, a)
 	}
+	if err := r.narrow(ctx, job.Options.Window); err != nil {
+		r.stop(ctx)
+		return Outcome{}, err
+	}
 	var watching sync.WaitGroup
 	w := window{t.Lead, t.Window}
 	watching.Go(func() { watch(ctx, job.Watch, w) })
@@ -133,6 +137,8 @@ type running struct {
 	servers []serving
 	places  []int // index into servers of each of the trial's servers
 	failed  error // of observing
+
+	warnings []record.Warning
 }
 
 type serving struct {
@@ -293,6 +299,8 @@ func (r *running) outcome(job workload.Job, t Trial, results []runResult, output
 		Servers: outputs, ServerOf: r.places, Window: t.Window,
 		Client: record.ProcessCPU{CPUs: job.CPUs.Client},
 		Server: record.ProcessCPU{CPUs: job.CPUs.Server},
+
+		Warnings: r.warnings,
 	}
 	var starts []time.Time
 	for _, c := range results {

@@ -353,6 +353,23 @@ func TestNotSynchronous(t *testing.T) {
 	}
 }
 
+// TestBuffers has a machine that grants no socket buffers of 1 GiB, and a program that asks for them.
+func TestBuffers(t *testing.T) {
+	e := newEndpoint(t, "c")
+	for window, want := range map[int]int{0: 0, 8 << 10: 0, 1 << 30: 2} {
+		j, _ := job()
+		j.Options.Window = window
+		o, err := Run(t.Context(), j, Trial{Clients: []Client{{Endpoint: e, Command: sh("true")}}, Window: time.Millisecond})
+		if err != nil || len(o.Warnings) != want || want > 0 && o.Warnings[0].Code != "window-limited" {
+			t.Errorf("%d bytes: %v, %v", window, o.Warnings, err)
+		}
+	}
+	all := granted{Send: 212992, Receive: 300000}.warnings(300000)
+	if len(all) != 1 || all[0].Text != "send buffer of 300000 bytes requested, 212992 granted: limited by net.core.wmem_max" {
+		t.Errorf("%v", all)
+	}
+}
+
 // TestLimit has a client that hangs.
 func TestLimit(t *testing.T) {
 	e := newEndpoint(t, "c")

@@ -11,9 +11,7 @@ import (
 
 // report is the output of a client or server.
 type report struct {
-	flows   []flow // by number
-	granted int    // socket buffer in bytes, if one was requested
-	asked   int
+	flows []flow // by number
 }
 
 // flow is a connection, or one client of a datagram socket.
@@ -41,7 +39,6 @@ type interval struct {
 var (
 	connected = regexp.MustCompile(`^\[ *(\d+)\] local ([0-9a-fA-F.:]+)(?:%\S+)? port (\d+) connected with ([0-9a-fA-F.:]+)(?:%\S+)? port (\d+)(.*)$`)
 	mss       = regexp.MustCompile(`icwnd/mss/irtt=\d+/(\d+)/`)
-	buffer    = regexp.MustCompile(`^(?:TCP window|UDP buffer) size: *(\d+) Byte \(WARNING: requested *(\d+) Byte\)`)
 	// Lines of one flow: the star marks data that a client receives from its server, or that a
 	// server sends in addition to receiving.
 	measured = regexp.MustCompile(`^\[ *\*?(\d+)\] +(\d+\.\d{4})-(\d+\.\d{4}) sec +(\d+|0\.000) Bytes +(?:\d+|0\.000) Bytes/sec +(.*?) *$`)
@@ -67,10 +64,6 @@ func parse(text string) (report, error) {
 		var err error
 		if m := connected.FindStringSubmatch(line); m != nil {
 			err = r.connect(m)
-		} else if m := buffer.FindStringSubmatch(line); m != nil {
-			if r.granted, err = strconv.Atoi(m[1]); err == nil {
-				r.asked, err = strconv.Atoi(m[2])
-			}
 		} else if isFlow.MatchString(line) && !isSum.MatchString(line) && !disorder.MatchString(line) {
 			err = r.measure(line)
 		}

@@ -66,12 +66,6 @@ func sum(job workload.Job, o program.Outcome) (r workload.Result, err error) {
 	}
 	r = program.Together(job, o, all)
 	r.Warnings = append(r.Warnings, mixed...)
-	for i, p := range job.Pairs {
-		r.Warnings = append(r.Warnings, windowLimited("client "+p.Client.Name(), clients[i])...)
-	}
-	for n, i := range firsts(o.ServerOf) {
-		r.Warnings = append(r.Warnings, windowLimited("server "+job.Pairs[i].Server.Name(), servers[n])...)
-	}
 	return r, nil
 }
 
@@ -142,16 +136,6 @@ func tcpInfo(f figures, mss uint32, congestion string) *record.TCPInfo {
 		Retransmits: uint32(min(f.retransmits, 1<<32-1)), RTT: f.rtt, RTTVar: f.rttVar,
 		Cwnd: uint32(min(f.cwnd<<10/uint64(mss), 1<<32-1)), SndMSS: mss, Congestion: congestion,
 	}
-}
-
-// windowLimited compares the socket buffer with the requested size. The kernel doubles the size it
-// grants, for its own overhead (socket(7)).
-func windowLimited(who string, r report) []record.Warning {
-	if r.granted >= 2*r.asked {
-		return nil
-	}
-	return []record.Warning{{Code: "window-limited", Text: fmt.Sprintf(
-		"%s: socket buffer of %d bytes requested, %d granted: limited by net.core.wmem_max or rmem_max", who, r.asked, r.granted/2)}}
 }
 
 // figures are a flow's results in the window. Values that cannot be added up are those of the last

@@ -186,10 +186,3 @@ func TestMatchOfPeersSeenTwice(t *testing.T) {
 		t.Errorf("%+v, %v, %v", all, warnings, err)
 	}
 }
-
-func TestWindowLimited(t *testing.T) {
-	r, err := trial{record.TCPStream, record.Options{}, 0, 1, "window.server.txt", []string{"window.client.txt"}}.result(t, nil)
-	if err != nil || len(r.Warnings) != 2 || r.Warnings[0].Code != "window-limited" {
-		t.Errorf("%v, %v", r.Warnings, err)
-	}
-}
