@@ -84,6 +84,16 @@ func TestMeasures(t *testing.T) {
 	})
 }
 
+// TestLongRoundTrips has three transactions of 260 ms in a second: the fourth did not end in it.
+func TestLongRoundTrips(t *testing.T) {
+	long := strings.NewReplacer("RECVD=26947", "RECVD=3", "RATE=26945.490", "RATE=3.000", "MEAN_LATENCY=37.06", "MEAN_LATENCY=260000",
+		"P50_LATENCY=13", "P50_LATENCY=260000", "P90_LATENCY=17", "P90_LATENCY=260000", "P99_LATENCY=190", "P99_LATENCY=260000", "MAX_LATENCY=14911", "MAX_LATENCY=260000")
+	f, err := parse(workloadtest.Job(record.UDPRR, record.Options{}), long.Replace(transcript(t, "udp_rr")), "")
+	if err != nil || f.Transactions != 3 {
+		t.Errorf("%v transactions, %v", f.Transactions, err)
+	}
+}
+
 func TestParseRefuses(t *testing.T) {
 	stream, rr := workloadtest.Job(record.TCPStream, record.Options{}), workloadtest.Job(record.TCPRR, record.Options{})
 	workloadtest.Refuses(t, Tool, "2.7.0/%s.txt", []workloadtest.Case{

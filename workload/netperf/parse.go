@@ -93,8 +93,8 @@ func parseStream(f *program.Figures, r *program.Reader, job workload.Job, second
 }
 
 // stalled is the least share of the time that transactions, made one after the other, must have
-// taken. It is 0.997 or more unless the machine is busy. If it is less than this, netperf has waited for one that was
-// lost, and its rate is too low.
+// taken, with the one that was under way at the end. It is 0.997 or more unless the machine is busy. If it is less than
+// this, netperf has waited for one that was lost, and its rate is too low.
 const stalled = 0.8
 
 func parseTransactions(f *program.Figures, r *program.Reader, job workload.Job, seconds float64) {
@@ -126,7 +126,7 @@ func parseTransactions(f *program.Figures, r *program.Reader, job workload.Job, 
 		}
 		f.Latency[field.metric] = us / 1e6
 	}
-	if busy := rate * f.Latency[record.LatencyMean]; busy < stalled {
+	if busy := (rate + 1/seconds) * f.Latency[record.LatencyMean]; busy < stalled {
 		r.Fail("spent only %.0f %% of the time in transactions: it waits forever for one that is lost", busy*100)
 	}
 }
