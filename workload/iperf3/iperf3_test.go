@@ -160,6 +160,7 @@ func TestParseErrors(t *testing.T) {
 		{"another program", record.TCPStream, "{}", `unknown version ""`},
 		{"another version", record.TCPStream, replaced(tcp, "iperf 3.12", "iperf 4.0"), `unknown version "iperf 4.0": tested with 3.12 and 3.18`},
 		{"another protocol", record.UDPStream, tcp, `1 streams of "TCP"`},
+		{"datagrams of an old version", record.UDPStream, replaced(udp, "iperf 3.18", "iperf 3.9"), "needs iperf3 3.11 or later"},
 		{"one direction", record.TCPBidir, tcp, "end: 1 streams, want 2"},
 		{"no sum_received", record.TCPStream, replaced(tcp, "sum_received", "sum_got"), "no field sum_received"},
 		{"no bytes", record.TCPStream, without(tcp, `"bytes":\s*779351104,`), "no field bytes of a receiver"},

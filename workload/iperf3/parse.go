@@ -11,6 +11,7 @@ import (
 
 	"nettoll/internal/program"
 	"nettoll/internal/wrap"
+	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/workload"
 )
@@ -36,6 +37,13 @@ func parse(job workload.Job, text, _ string) (figures, error) {
 	m, ok := minor(o.Start.Version)
 	if !ok {
 		return figures{}, fmt.Errorf("unknown version %q: tested with %s", o.Start.Version, tested)
+	}
+	if job.Workload == record.UDPStream && m < firstReceived {
+		return figures{}, &platform.Unsupported{
+			Feature: fmt.Sprintf("datagrams of iperf3 3.%d", m),
+			Option:  fmt.Sprintf("iperf3 3.%d or later, which reports what the receiver has counted", firstReceived),
+			Remedy:  "give the path of a newer one with --tool-path iperf3=FILE",
+		}
 	}
 	f := figures{minor: m}
 	err := f.read(&o, job)
@@ -93,6 +101,9 @@ func (f *figures) read(o *output, job workload.Job) error {
 	}
 	return nil
 }
+
+// firstReceived is the first minor version of iperf 3 whose output has sum_received for datagrams.
+const firstReceived = 11
 
 // firstThreaded is the first minor version of iperf 3 that has a thread for each stream.
 const firstThreaded = 16

@@ -1,4 +1,4 @@
-// Package iperf3 drives iperf3 (https://software.es.net/iperf/), 3.7 and later.
+// Package iperf3 drives iperf3 (https://software.es.net/iperf/), 3.7 and later, for datagrams 3.11 and later.
 //
 // The receiver's figures count: sum_received and the receivers of the streams in the client's JSON
 // output. For datagrams, in some versions these include the losses of the warm-up and lack the
