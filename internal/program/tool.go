@@ -189,14 +189,16 @@ func (f Program) version(ctx context.Context, path string) (string, error) {
 	return "", &platform.Unsupported{Feature: f.Name, Option: needs, Remedy: remedy(f.Name, f.get()) + "; tested with " + f.Tested, Err: err}
 }
 
-// older compares versions such as "3.12" by their numbers.
+// older compares versions such as "3.12" and "18beta1" by their numbers.
 func older(version, than string) bool {
-	byNumber := func(a, b string) int {
-		m, _ := strconv.Atoi(a) // 0 if it is not a number
-		n, _ := strconv.Atoi(b)
-		return cmp.Compare(m, n)
-	}
+	byNumber := func(a, b string) int { return cmp.Compare(leading(a), leading(b)) }
 	return slices.CompareFunc(strings.Split(version, "."), strings.Split(than, "."), byNumber) < 0
+}
+
+// leading returns the number that a text begins with, or 0.
+func leading(text string) int {
+	n, _ := strconv.Atoi(text[:len(text)-len(strings.TrimLeft(text, "0123456789"))])
+	return n
 }
 
 // run drives a trial; an error begins with the tool's name.

@@ -83,6 +83,17 @@ func TestServes(t *testing.T) {
 	}
 }
 
+func TestOlder(t *testing.T) {
+	for versions, want := range map[[2]string]bool{
+		{"3.6", "3.7"}: true, {"3.7", "3.7"}: false, {"3.12", "3.7"}: false, {"3.7.1", "3.7"}: false,
+		{"6.0.16", "6.2"}: true, {"14.11", "15"}: true, {"15.18", "15"}: false, {"18beta1", "15"}: false, {"", "15"}: true,
+	} {
+		if got := older(versions[0], versions[1]); got != want {
+			t.Errorf("%q older than %q: %v", versions[0], versions[1], got)
+		}
+	}
+}
+
 // TestTrial checks that fields that a tool leaves empty are filled in.
 func TestTrial(t *testing.T) {
 	a := &endpoint{name: "a"}

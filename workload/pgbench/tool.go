@@ -45,7 +45,7 @@ var saysVersion = regexp.MustCompile(`\(PostgreSQL\) (\d\S*)`)
 var Tool = program.Tool{
 	Name: "pgbench",
 	Programs: []program.Program{
-		{Name: pgbench, Package: debianPackage, Flag: "--version", Says: saysVersion},
+		{Name: pgbench, Package: debianPackage, Flag: "--version", Says: saysVersion, Oldest: "15", Tested: "15.18"},
 		{Name: postgres, Package: debianPackage, Flag: "--version", Says: saysVersion},
 	},
 	Drives: []workload.Drive{{Workload: record.Postgres, Options: []string{"streams"}}},

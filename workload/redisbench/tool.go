@@ -42,7 +42,7 @@ var saysVersion = regexp.MustCompile(`(?:^|\s)(?:v=)?(\d+\.\S+)`)
 var Tool = program.Tool{
 	Name: "redis-benchmark",
 	Programs: []program.Program{
-		{Name: "redis-benchmark", Package: "redis-tools", Flag: "--version", Says: saysVersion},
+		{Name: "redis-benchmark", Package: "redis-tools", Flag: "--version", Says: saysVersion, Oldest: "6.2", Tested: "7.0.15"},
 		{Name: "redis-server", Package: "redis-server", Flag: "--version", Says: saysVersion},
 	},
 	Drives: []workload.Drive{{Workload: record.Redis, Options: []string{"streams", "response-size"}}},
