@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"nettoll/internal/oneline"
 	"nettoll/record"
 	"nettoll/reference"
 )
@@ -135,7 +136,7 @@ func reasons(c record.Cell, base, row Row, j judging) (out warnings) {
 	}
 	if v, w, differ := retransmits(base, row, j); differ {
 		out.add(ReasonRetransmit, "look for losses on the path, and at the socket buffers and pacing of both",
-			"%s retransmits %.3g segments per trial, %s %.3g", b, v, a, w)
+			"%s retransmits %s segments per trial, %s %s", b, oneline.Number(v, 3), a, oneline.Number(w, 3))
 	}
 	out = append(out, warned(base, row)...)
 	out = append(out, warned(row, base)...)
@@ -147,7 +148,7 @@ func reasons(c record.Cell, base, row Row, j judging) (out warnings) {
 		out.add(ReasonFlows, "set the number of streams (--streams)", "%s had %d connections, %s had %d", b, n, a, m)
 	}
 	if v, w := row.Window, base.Window; unlikeWindows(v, w) {
-		out.add(ReasonWindow, "measure longer windows (-t), so that what a tool adds at their edges matters less", "the window of %s is %.3g s, that of %s %.3g s", b, v, a, w)
+		out.add(ReasonWindow, "measure longer windows (-t), so that what a tool adds at their edges matters less", "the window of %s is %s s, that of %s %s s", b, oneline.Number(v, 3), a, oneline.Number(w, 3))
 	}
 	for _, role := range [][2]string{{reference.CPUClient, "clients"}, {reference.CPUServer, "servers"}} {
 		name, who := role[0], role[1]

@@ -230,7 +230,7 @@ func unsettled(s *record.Settle, unknown error) []record.Warning {
 		return nil
 	}
 	return []record.Warning{{Code: "not-silent", Text: fmt.Sprintf(
-		"the network did not become silent: after %.3g s without traffic its devices still saw %.3g packets per second", s.Wait, s.RestPackets)}}
+		"the network did not become silent: after %s s without traffic its devices still saw %s packets per second", oneline.Number(s.Wait, 3), oneline.Number(s.RestPackets, 3))}}
 }
 
 // greetTime bounds the time in which the first packet has to cross a network that reports that it

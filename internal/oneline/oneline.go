@@ -1,8 +1,10 @@
-// Package oneline puts texts of several lines onto one, for errors and records.
+// Package oneline puts texts of several lines onto one, for errors and records, and writes numbers in them.
 package oneline
 
 import (
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -34,6 +36,19 @@ func Words(text string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool {
 		return unicode.IsSpace(r) || !unicode.IsPrint(r)
 	}), " ")
+}
+
+// Number writes a number with so many significant digits or, if that is more, all digits before its point. It never has an
+// exponent.
+func Number(v float64, digits int) string {
+	if math.Abs(v) >= math.Pow10(digits-1) {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', digits-1, 64), 64)
+	if err != nil {
+		rounded = v
+	}
+	return strconv.FormatFloat(rounded, 'f', -1, 64)
 }
 
 // Cut returns a text, or the beginning of one that has more than so many characters.

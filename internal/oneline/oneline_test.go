@@ -45,6 +45,22 @@ func TestCut(t *testing.T) {
 	}
 }
 
+func TestNumber(t *testing.T) {
+	for _, tt := range []struct {
+		v      float64
+		digits int
+		want   string
+	}{
+		{0, 3, "0"}, {0.24, 3, "0.24"}, {0.5, 2, "0.5"}, {1.0 / 3, 3, "0.333"}, {0.00005, 3, "0.00005"}, {-0.25, 3, "-0.25"},
+		{9.96, 2, "10"}, {99.6, 2, "100"}, {125.4, 2, "125"}, {99.96, 3, "100"}, {999.6, 3, "1000"}, {1234, 3, "1234"},
+		{86400, 3, "86400"}, {4963.7, 4, "4964"}, {88e6, 4, "88000000"},
+	} {
+		if got := oneline.Number(tt.v, tt.digits); got != tt.want {
+			t.Errorf("%v with %d digits is %q, want %q", tt.v, tt.digits, got, tt.want)
+		}
+	}
+}
+
 func FuzzOneLine(f *testing.F) {
 	for _, text := range []string{"", "a\nb", "\x1b[2J", "\xff", strings.Repeat("x", 400), "a\r\n\u2028b"} {
 		f.Add(text)

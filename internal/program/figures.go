@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"nettoll/internal/oneline"
 	"nettoll/record"
 	"nettoll/workload"
 )
@@ -152,7 +153,7 @@ func Pace(asked, offered float64, what string) []record.Warning {
 		return nil
 	}
 	return []record.Warning{{Code: "pace-missed", Text: fmt.Sprintf(
-		"reached only %.4g of the requested %s: the path or the generator could not keep up", offered, what)}}
+		"reached only %s of the requested %s: the path or the generator could not keep up", oneline.Number(offered, 4), what)}}
 }
 
 // Histogram is how often each latency occurred, in microseconds.

@@ -3,8 +3,8 @@ package engine
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
+	"nettoll/internal/oneline"
 	"nettoll/record"
 )
 
@@ -63,15 +63,7 @@ const paceKept = 0.98
 
 func paceMissed(what string, asked, got float64) *record.Warning {
 	return warning(asked != 0 && got < paceKept*asked, WarnPace,
-		"reached only %s of the requested %s %s: the path or the generator could not keep up", plain(got), plain(asked), what)
-}
-
-// plain formats a figure with four digits or more, and without an exponent.
-func plain(v float64) string {
-	if v >= 1000 {
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(v, 'g', 4, 64)
+		"reached only %s of the requested %s %s: the path or the generator could not keep up", oneline.Number(got, 4), oneline.Number(asked, 4), what)
 }
 
 // shortfalls returns warnings about traffic that missed its given pace. Each flow is allowed the

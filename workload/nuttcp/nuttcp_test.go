@@ -64,7 +64,7 @@ func TestMeasures(t *testing.T) {
 			"1.081330389s 7550000 B [{12223984 1} {12223984 1}] loss=0.3499225 packet_rate=6982.14 throughput=5.585712e+07 3775000 B/0 3775000 B/0"},
 		{"datagrams slower than paced", two(record.Options{MessageSize: 1000, Bandwidth: 44e6}), "udp_paced+udp_paced", "", "",
 			"1.081330389s 7550000 B [{12223984 1} {12223984 1}] loss=0.3499225 packet_rate=6982.14 throughput=5.585712e+07 3775000 B/0 3775000 B/0 " +
-				"pace-missed: reached only 8.592e+07 of the requested 8.8e+07 bi"},
+				"pace-missed: reached only 85923785 of the requested 88000000 bi"},
 	})
 	workloadtest.Refuses(t, Tool, "6.1.2/%s.txt", []workloadtest.Case{
 		{"more seconds than there were", whole(2, 2), "tcp", "", "", "reported 3 seconds instead of 4"},

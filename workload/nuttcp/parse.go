@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"nettoll/internal/oneline"
 	"nettoll/internal/program"
 	"nettoll/record"
 	"nettoll/workload"
@@ -157,6 +158,6 @@ func together(job workload.Job, o program.Outcome, all []program.Figures) worklo
 	for _, f := range all {
 		offered += f.Offered
 	}
-	r.Warnings = append(r.Warnings, program.Pace(asked, offered, fmt.Sprintf("%.4g bit/s of payload", asked))...)
+	r.Warnings = append(r.Warnings, program.Pace(asked, offered, oneline.Number(asked, 4)+" bit/s of payload")...)
 	return r
 }
