@@ -6,7 +6,6 @@ import (
 	"html/template"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -69,7 +68,7 @@ func caption(all []figure, word string, level, margin float64) string {
 	}
 	var parts phrases
 	add := func(when draws, text string) { parts.add(d&when != 0, text) }
-	intervals := strconv.FormatFloat(100*level, 'g', 4, 64) + "% intervals"
+	intervals := levelText(level) + " intervals"
 	add(drawsChanges, "a mark is the change against "+word)
 	add(drawsLines, "the line through it is its "+strings.TrimSuffix(intervals, "s"))
 	add(drawsChanges, "the shaded band counts as the same (within "+analysis.Percent(margin)+")")

@@ -130,6 +130,8 @@ func decided(m analysis.Multiplicity) string {
 		return fmt.Sprintf("All %d primary comparisons are decided.", n)
 	case n == 0:
 		return fmt.Sprintf("None of %d primary comparisons is decided.", m.Primary)
+	case n == 1:
+		return fmt.Sprintf("1 of %d primary comparisons is decided.", m.Primary)
 	}
 	return fmt.Sprintf("%d of %d primary comparisons are decided.", n, m.Primary)
 }

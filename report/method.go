@@ -3,12 +3,14 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"nettoll/analysis"
+	"nettoll/internal/oneline"
 	"nettoll/record"
 )
 
@@ -17,8 +19,9 @@ func machine(m record.Machine) string {
 	var parts phrases
 	parts.add(m.OS != "", m.OS)
 	parts.add(m.Kernel != "", strings.TrimSpace("kernel "+m.Kernel+" "+m.Arch))
-	parts.add(len(m.CPUs) > 0, strings.TrimSpace(strconv.Itoa(len(m.CPUs))+" CPUs "+m.CPUModel))
-	parts.add(m.MemoryB > 0, fmt.Sprintf("%.0f GiB", float64(m.MemoryB)/(1<<30)))
+	parts.add(len(m.CPUs) > 0, strings.TrimSpace(fmt.Sprintf("%d %s %s", len(m.CPUs), plural(len(m.CPUs), "CPU"), m.CPUModel)))
+	parts.add(m.MemoryB >= 1<<30, fmt.Sprintf("%.0f GiB", float64(m.MemoryB)/(1<<30)))
+	parts.add(m.MemoryB > 0 && m.MemoryB < 1<<30, fmt.Sprintf("%.0f MiB", float64(m.MemoryB)/(1<<20)))
 	parts.add(m.Virtual == record.Emulated, "emulated machine")
 	parts.add(m.Virtual != "" && m.Virtual != record.Emulated, "virtual machine")
 	parts.add(!m.Root && m.OS != "", "not root")
@@ -150,8 +153,8 @@ func legend(res analysis.Result) string {
 	if res.Level == 0 || len(res.Scenarios) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Figures and changes are shown with their %s%% intervals; changes are paired by round. The sign = means the same within %s (the whole interval lies within that), ? means not known, and untested means too few rounds.",
-		strconv.FormatFloat(100*res.Level, 'g', 4, 64), analysis.Percent(res.Margin))
+	return fmt.Sprintf("Figures and changes are shown with their %s intervals; changes are paired by round. The sign = means the same within %s (the whole interval lies within that), ? means not known, and untested means too few rounds.",
+		levelText(res.Level), analysis.Percent(res.Margin))
 }
 
 // multiplicity reports how many comparisons were made, how many of them chance alone would
@@ -161,7 +164,7 @@ func multiplicity(res analysis.Result) string {
 	if m.Primary == 0 {
 		return ""
 	}
-	level := strconv.FormatFloat(100*res.Level, 'g', 4, 64) + "%"
+	level := levelText(res.Level)
 	var text string
 	if m.Comparisons > 0 {
 		text = fmt.Sprintf("%s at %s each: at most about %s would be marked as different by chance if all networks were equal. ",
@@ -219,7 +222,12 @@ func wasRun(res analysis.Result) string {
 	return join(parts)
 }
 
-func short(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }
+// levelText writes a level of confidence, which no rounding makes 100%.
+func levelText(level float64) string {
+	return strconv.FormatFloat(math.Round(1e8*level)/1e6, 'f', -1, 64) + "%"
+}
+
+func short(v float64) string { return oneline.Number(v, 3) }
 
 func seconds(s float64) string {
 	return time.Duration(s * float64(time.Second)).Round(time.Second).String()

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"nettoll/analysis"
+	"nettoll/internal/oneline"
 	"nettoll/record"
 )
 
@@ -143,7 +144,7 @@ func (g group) base(l line) (statement, bool) {
 		clause := volumes[g.volume()].moves + " " + volumeQuantity(f)
 		if cpu, ok := g.find(l, g.cost()); ok {
 			if cpu.Kind.Name == record.CPUPerGB {
-				clause += " for " + strconv.FormatFloat(cpu.Summary.Estimate, 'g', 2, 64) + " CPU seconds per GB" + known(cpu)
+				clause += " for " + oneline.Number(cpu.Summary.Estimate, 2) + " CPU seconds per GB" + known(cpu)
 			} else {
 				clause += " for " + quantity(cpu.Kind, cpu.Summary.Estimate) + " of CPU each" + known(cpu)
 			}
@@ -234,9 +235,9 @@ func (g group) volumeClause(l line, f analysis.Figure) string {
 	}
 	switch {
 	case c.Verdict == analysis.Same:
-		return words.moves + " as much as " + of + " within " + g.margin() + " (" + ends + ")"
+		return words.moves + " " + words.as + " as " + of + " within " + g.margin() + " (" + ends + ")"
 	case c.Outcome == analysis.NotKnown:
-		return "not known whether it " + words.moves + " more or less than " + of + " (" + ends + ")"
+		return "not known whether it " + words.moves + " more or " + words.less + " than " + of + " (" + ends + ")"
 	case c.Minus:
 		clause := "a " + words.name + " " + times(f.Kind, *c) + " " + lower + " than " + of + "'s"
 		if c.Verdict != analysis.Different {

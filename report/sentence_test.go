@@ -188,7 +188,7 @@ func TestGrade(t *testing.T) {
 		{"one", analysis.Multiplicity{Primary: 1, Different: 1}, []analysis.Row{row(0.956, 1.01)}, "The one primary comparison is decided. Changes are known to within ±4.4%."},
 		{"some, with too little time and noise", analysis.Multiplicity{Primary: 2, Different: 1, NotKnown: 1},
 			[]analysis.Row{row(0.8, 1.2, short, analysis.Warning{Code: "foreign-cpu"}), row(0.8, 1.2, short, analysis.Warning{Code: "not-silent"})},
-			"1 of 2 primary comparisons are decided. Changes are known to within ±20%. Disturbed by other work on the machine and by networks that did not fall silent. Allow more time (--time-budget 3m)."},
+			"1 of 2 primary comparisons is decided. Changes are known to within ±20%. Disturbed by other work on the machine and by networks that did not fall silent. Allow more time (--time-budget 3m)."},
 		{"a busy machine", analysis.Multiplicity{Primary: 2, NotKnown: 2},
 			[]analysis.Row{row(0.8, 1.2, analysis.Warning{Code: "foreign-cpu"}), row(0.8, 1.2, analysis.Warning{Code: analysis.WarnBusy})},
 			"None of 2 primary comparisons is decided. Changes are known to within ±20%. Disturbed by other work all the time. On a busy machine, networks may differ less than on a quiet one."},
@@ -525,6 +525,7 @@ func TestQuantity(t *testing.T) {
 		{record.Throughput, 0, "0 bit/s"},
 		{record.LatencyP50, 21.34e-6, "21.3 µs"},
 		{record.LatencyP50, 0.0042, "4.20 ms"},
+		{record.LatencyAdded, -5e-6, "-5.00 µs"},
 		{record.CPUPerGB, 0.5213, "0.521 s/GB"},
 		{record.CPUPerTransaction, 12.06e-6, "12.1 µs"},
 		{record.TransactionRate, 46912, "46.9 k/s"},
@@ -651,6 +652,9 @@ func TestSentence(t *testing.T) {
 		}
 		return scenario(record.TCPRR, []analysis.Figure{figure(record.LatencyP50, 20e-6, nil)}, []analysis.Figure{f}, nil)
 	}
+	crr := func(c *analysis.Comparison) analysis.Scenario {
+		return scenario(record.TCPCRR, []analysis.Figure{figure(record.TransactionRate, 2e4, nil)}, []analysis.Figure{figure(record.TransactionRate, 2e4, c)}, nil)
+	}
 	less := ratio(0.85, 0.87, 0.89, different, different)
 	for _, tt := range []struct {
 		name      string
@@ -675,6 +679,10 @@ func TestSentence(t *testing.T) {
 			"bridge moves as much as native within 5% (−3…−1%)."},
 		{"nothing is known", []analysis.Scenario{stream(ratio(0.54, 0.9, 1.11, unknown, unknown), nil, nil), rr(ratio(0.97, 1.2, 1.45, unknown, unknown), -1e-6, 5e-6, 9e-6)},
 			"bridge: not known whether it moves more or less than native (−46…+11%); not known whether a transaction takes longer or shorter (−3…+45%)."},
+		{"as many", []analysis.Scenario{crr(ratio(0.97, 0.98, 0.99, same, same))},
+			"bridge makes as many transactions as native within 5% (−3…−1%)."},
+		{"nothing is known of what is counted", []analysis.Scenario{crr(ratio(0.54, 0.9, 1.11, unknown, unknown))},
+			"bridge: not known whether it makes more or fewer transactions than native (−46…+11%)."},
 		{"more, for less", []analysis.Scenario{stream(ratio(1.02, 1.04, 1.06, different, different), ratio(0.91, 0.93, 0.95, different, different), ratio(0.93, 0.96, 0.98, different, different))},
 			"bridge reaches 104% (102–106%) of native throughput for 5–9% less CPU per GB."},
 		{"only time", []analysis.Scenario{rr(ratio(0.88, 0.9, 0.92, different, different), -2.5e-6, -2e-6, -1.5e-6)}, "bridge: a transaction takes 1.5–2.5 µs shorter."},
@@ -689,6 +697,54 @@ func TestSentence(t *testing.T) {
 		s, _ := g.sentence(g.lines[1])
 		if got := strings.ReplaceAll(s.String(), "\u00a0", " "); got != tt.want {
 			t.Errorf("%s:\ngot  %q\nwant %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestSweepsCount checks the words for what is counted rather than measured, at one place of a sweep.
+func TestSweepsCount(t *testing.T) {
+	at := analysis.Comparison{Value: 0.995, Interval: analysis.Interval{Low: 0.97, High: 1.02, Level: 0.95}}
+	for want, outcome := range map[string]analysis.Outcome{
+		"has as many transactions as native within 5% (−3…+2%)":                analysis.Same,
+		"is not known to have more or fewer transactions than native (−3…+2%)": analysis.NotKnown,
+	} {
+		c := at
+		c.Outcome, c.Verdict = outcome, outcome
+		kind, _ := record.KindOf(record.TransactionRate)
+		if got, _ := toldShare(analysis.Figure{Kind: kind, Ratio: &c}, analysis.Sweep{Cell: record.Cell{Hosts: 1}}, analysis.Result{Margin: 0.05}); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestCostOfSmallDatagrams checks that large costs have no exponent.
+func TestCostOfSmallDatagrams(t *testing.T) {
+	c := record.Cell{Hosts: 1, Family: 4, Servers: 1, Clients: 1, Workload: record.UDPStream}
+	row := analysis.Row{Cell: c, Native: true, Status: record.OK}
+	row.Cell.Network = "host"
+	for metric, v := range map[string]float64{record.PacketRate: 3e5, record.CPUPerGB: 416} {
+		kind, _ := record.KindOf(metric)
+		row.Figures = append(row.Figures, analysis.Figure{Kind: kind, Summary: analysis.Summary{N: 1, Estimate: v}})
+	}
+	g := groups(analysis.Result{Scenarios: []analysis.Scenario{{Cell: c, Rows: []analysis.Row{row}}}})[0]
+	const want = "Native (host) moves 300 kpps for 416 CPU seconds per GB."
+	if s, _ := g.base(g.lines[0]); strings.ReplaceAll(s.String(), "\u00a0", " ") != want {
+		t.Errorf("%q, want %q", s.String(), want)
+	}
+}
+
+// TestSmallMachine describes a machine with one CPU and little memory.
+func TestSmallMachine(t *testing.T) {
+	if got := machine(record.Machine{CPUs: make([]record.CPU, 1), CPUModel: "Atom", MemoryB: 480 << 20}); got != "1 CPU Atom, 480 MiB" {
+		t.Error(got)
+	}
+}
+
+// TestLevelIsNotRounded checks that intervals of a high level are not called certain.
+func TestLevelIsNotRounded(t *testing.T) {
+	for level, want := range map[float64]string{0.95: "95%", 0.999: "99.9%", 0.99999: "99.999%"} {
+		if got := legend(analysis.Result{Level: level, Margin: 0.05, Scenarios: make([]analysis.Scenario, 1)}); !strings.Contains(got, " "+want+" intervals") {
+			t.Errorf("%v: %s", level, got)
 		}
 	}
 }
@@ -760,6 +816,10 @@ func TestRounds(t *testing.T) {
 		if res.Limits.Together = together; rounds(res) != want {
 			t.Errorf("%d together: %q", together, rounds(res))
 		}
+	}
+	res.Limits.Duration = 1234
+	if got := rounds(res); !strings.Contains(got, ", 1234 s per trial") {
+		t.Errorf("of long trials: %q", got)
 	}
 	if res.Limits.Turns = false; strings.Contains(rounds(res), "at once") {
 		t.Errorf("without turns: %q", rounds(res))

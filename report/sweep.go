@@ -116,11 +116,15 @@ func sweepSummary(s analysis.Sweep, res analysis.Result) []statement {
 // reports whether the claim holds among all primary comparisons.
 func toldShare(f analysis.Figure, s analysis.Sweep, res analysis.Result) (text string, certain bool) {
 	c, of, title := *f.Ratio, analysis.BaselineName(s.Cell), f.Kind.Title
+	much, less := "much", "less"
+	if f.Kind.Unit == "1/s" { // of things that are counted
+		much, less = "many", "fewer"
+	}
 	switch {
 	case c.Verdict == analysis.Same:
-		return "has as much " + title + " as " + of + " within " + analysis.Percent(res.Margin) + " (" + bounds(c) + ")", true
+		return "has as " + much + " " + title + " as " + of + " within " + analysis.Percent(res.Margin) + " (" + bounds(c) + ")", true
 	case c.Outcome != analysis.Different:
-		return "is not known to have more or less " + title + " than " + of + " (" + bounds(c) + ")", true
+		return "is not known to have more or " + less + " " + title + " than " + of + " (" + bounds(c) + ")", true
 	case c.Verdict != analysis.Different:
 		return "may have " + shareRange(c) + shareOf(c) + of + "'s " + title, false
 	}

@@ -54,6 +54,7 @@ func scaleFor(kind record.Kind, reference float64) scale {
 }
 
 func prefixed(prefixes []prefix, reference float64, unit string) scale {
+	reference = math.Abs(reference)
 	chosen := prefixes[len(prefixes)-1]
 	for _, p := range prefixes {
 		// 0.9995 rounds to 1.00 in the greater unit.
