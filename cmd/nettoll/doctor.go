@@ -155,7 +155,7 @@ func tried(ctx context.Context, v platformNetworks, labless error) (all []findin
 
 // diagnose writes a diagnosis as text.
 func (a *app) diagnose(out *bytes.Buffer, d diagnosis) {
-	fmt.Fprintf(out, "machine    %s, Linux %s, %s, %d CPUs\n", d.Machine.OS, d.Machine.Kernel, d.Machine.CPUModel, len(d.Machine.CPUs))
+	fmt.Fprintf(out, "machine    %s, Linux %s, %s, %s\n", d.Machine.OS, d.Machine.Kernel, d.Machine.CPUModel, counted(len(d.Machine.CPUs), "CPU"))
 	if d.Lab.OK {
 		fmt.Fprintf(out, "lab        works, %s\n", d.Lab.How)
 	} else {

@@ -62,7 +62,7 @@ func (a *app) showPlan(f runFlags, cells []record.Cell, skips []plan.Skip, set r
 	}
 	cells = found.possible(cells)
 	e := plan.Estimate(cells, set, f.known())
-	fmt.Fprintf(&out, "\n%d cells in %d networks per round; a round takes about %s.\n", e.Cells, e.Visits, rough(e.Round))
+	fmt.Fprintf(&out, "\n%s in %s per round; a round takes about %s.\n", counted(e.Cells, "cell"), counted(e.Visits, "network"), rough(e.Round))
 	if e.InTurns > 0 {
 		fmt.Fprintf(&out, "%s at once; %d cells take turns there, and %s whole trials.\n", standing(e), e.InTurns, have(e.Cells-e.InTurns))
 	}
@@ -214,7 +214,7 @@ func planGroups(w *tabwriter.Writer, cells []record.Cell) {
 			fmt.Fprintln(w)
 		}
 		here := record.Those(cells, func(c record.Cell) bool { return c.Hosts == h })
-		fmt.Fprintf(w, "%s\t%d cells, each of these with each:\n", hosts(h), len(here))
+		fmt.Fprintf(w, "%s\t%s, each of these with each:\n", hosts(h), counted(len(here), "cell"))
 		for _, axis := range axes {
 			values := record.Distinct(here, axis.of)
 			if len(values) > 1 || values[0] != unchanged {

@@ -40,7 +40,7 @@ func (a *app) progress(ctx context.Context, f plan.Forecast, set record.Settings
 		planned: max(1, f.MaxRounds*f.Cells), at: "watching the idle machine",
 		told: map[string]bool{},
 	}
-	fmt.Fprintf(a.stderr, "%d networks, %d cells, at most about %s; ctrl-C ends the run with a report\n", f.Visits, f.Cells, rough(f.Max))
+	fmt.Fprintf(a.stderr, "%s, %s, at most about %s; ctrl-C ends the run with a report\n", counted(f.Visits, "network"), counted(f.Cells, "cell"), rough(f.Max))
 	for _, text := range []string{costly(f), short(f, set, done)} {
 		if text != "" {
 			fmt.Fprintf(a.stderr, "note: %s\n", text)
@@ -86,7 +86,7 @@ func (p *progress) show(ctx context.Context) {
 // clearLine clears the terminal's current line.
 const clearLine = "\r\x1b[K"
 
-// left returns how long the run can still take, at the pace of its trials so far. It is 0 while nothing is known.
+// left returns how long the run can still take, at the pace of its trials so far. It is 0 only while nothing is known.
 func (p *progress) left() time.Duration {
 	spent := time.Since(p.began)
 	if p.trials == 0 {
@@ -96,7 +96,7 @@ func (p *progress) left() time.Duration {
 	if budget := time.Duration(p.set.Budget * float64(time.Second)); budget > 0 {
 		left = min(left, max(0, budget-spent))
 	}
-	return left
+	return max(left, 1)
 }
 
 // bar returns the line, with the parts that change least first.
@@ -105,7 +105,9 @@ func bar(round int, spent, left time.Duration, at string) string {
 	share, rest := 0.0, ""
 	if left > 0 {
 		share = spent.Seconds() / (spent + left).Seconds()
-		rest = fmt.Sprintf("at most %s left", rough(left))
+		if some := rough(left); some > 0 {
+			rest = fmt.Sprintf("at most %s left", some)
+		}
 	}
 	full := int(share * cells)
 	return fmt.Sprintf("round %-3d %s%s %3.0f%%  %-18s %s",
@@ -128,7 +130,7 @@ func (p *progress) Round(round, trials int) {
 	p.first = cmp.Or(p.first, round)
 	p.planned = p.trials + max(1, p.set.MaxRounds-round+1)*trials
 	if p.width == nil {
-		line := fmt.Sprintf("round %d: %d trials, %s since the start", round, trials, time.Since(p.began).Round(time.Second))
+		line := fmt.Sprintf("round %d: %s, %s since the start", round, counted(trials, "trial"), time.Since(p.began).Round(time.Second))
 		if p.more > 0 {
 			line += "; " + p.needed()
 		}
@@ -148,7 +150,7 @@ func (p *progress) Reached(cells map[string]analysis.Reached) {
 
 // needed describes what the wanted precision takes: rounds, and time, at the pace of the rounds so far.
 func (p *progress) needed() string {
-	text := fmt.Sprintf("±%s takes about %d more rounds", analysis.Percent(p.set.Precision), p.more)
+	text := fmt.Sprintf("±%s takes about %s", analysis.Percent(p.set.Precision), counted(p.more, "more round"))
 	if done := p.round - p.first; done > 0 {
 		text += fmt.Sprintf(", %s", rough(time.Duration(p.more)*time.Since(p.began)/time.Duration(done)))
 	}
@@ -195,11 +197,14 @@ func (p *progress) done() {
 	p.ended.Wait()
 }
 
-func hosts(n int) string {
-	if n == 1 {
-		return "1 host"
+func hosts(n int) string { return counted(n, "host") }
+
+// counted returns a number of things.
+func counted(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
 	}
-	return fmt.Sprintf("%d hosts", n)
+	return fmt.Sprintf("%d %s", n, thing)
 }
 
 // rough rounds a length of time as people would.

@@ -19,10 +19,35 @@ func TestBar(t *testing.T) {
 	}{
 		{0, time.Second, 0, "idle", "round 1   ░░░░░░░░░░░░░░░░   0%                     idle"},
 		{3, 10 * time.Second, 30 * time.Second, "vxlan", "round 3   ████░░░░░░░░░░░░  25%  at most 30s left   vxlan"},
+		{3, 10 * time.Second, 1, "vxlan", "round 3   ███████████████░ 100%                     vxlan"},
 		{40, time.Hour, 1234 * time.Millisecond, "vxlan", "round 40  ███████████████░ 100%  at most 1.2s left  vxlan"},
 	} {
 		if got := bar(c.round, c.spent, c.left, c.at); got != c.want {
 			t.Errorf("got  %q\nwant %q", got, c.want)
+		}
+	}
+}
+
+// TestLeft checks that a run whose last round takes longer than was expected is not shown as if it had just begun.
+func TestLeft(t *testing.T) {
+	p := &progress{set: record.Settings{Budget: 10}, began: time.Now().Add(-20 * time.Second), planned: 8}
+	if left := p.left(); left != 0 {
+		t.Errorf("%v are left of a run without trials", left)
+	}
+	p.trials = 4
+	if left := p.left(); left != 1 {
+		t.Errorf("%v are left after the time budget", left)
+	}
+	p.set.Budget, p.trials = 0, 8
+	if left := p.left(); left != 1 {
+		t.Errorf("%v are left after the last trial", left)
+	}
+}
+
+func TestCounted(t *testing.T) {
+	for n, want := range map[int]string{0: "0 cells", 1: "1 cell", 2: "2 cells"} {
+		if got := counted(n, "cell"); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -203,6 +203,6 @@ func (a *app) writeCharts(dir string, res analysis.Result) error {
 			}
 		}
 	}
-	fmt.Fprintf(a.stderr, "%d charts in %s, each as SVG and PNG\n", len(charts), dir)
+	fmt.Fprintf(a.stderr, "%s in %s, each as SVG and PNG\n", counted(len(charts), "chart"), dir)
 	return nil
 }
