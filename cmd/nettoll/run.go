@@ -468,7 +468,7 @@ func (a *app) conclude(path string, f runFlags, reason string) error {
 		return err
 	}
 	if file.Run.Settings.SelfCheck {
-		if err := a.selfCheck(path); err != nil {
+		if err := a.selfCheck(path, f.format); err != nil && reason != record.EndInterrupted {
 			return err
 		}
 	}
@@ -512,30 +512,35 @@ func broken(res analysis.Result) error {
 	return nil
 }
 
-// selfCheck reports whether equal networks were found equal in a run.
-func (a *app) selfCheck(path string) error {
+// selfCheck reports whether equal networks were found equal in a run: on standard output, unless that has the report in
+// a format for programs.
+func (a *app) selfCheck(path, format string) error {
 	file, err := record.ReadFile(path)
 	if err != nil {
 		return err
 	}
+	out := a.stdout
+	if format != "text" {
+		out = a.stderr
+	}
 	c := analysis.SelfCheck(file, 0)
-	fmt.Fprintf(a.stdout, "\nSelf-check: one network, measured as if it were two, %d comparisons of %d rounds, each in the metric that its cell is ranked by; false alarms: %d.\n",
-		c.Comparisons, c.Block, c.Alarms)
+	fmt.Fprintf(out, "\nSelf-check: one network, measured as if it were two, %s of %d rounds, each in the metric that its cell is ranked by; false alarms: %d.\n",
+		counted(c.Comparisons, "comparison"), c.Block, c.Alarms)
 	if c.Comparisons == 0 {
-		fmt.Fprintf(a.stdout, "That is too little for a result, which takes at least %d rounds: %s.\n", c.Block, c.More)
+		fmt.Fprintf(out, "That is too little for a result, which takes at least %d rounds: %s.\n", c.Block, c.More)
 		return nil
 	}
-	fmt.Fprintf(a.stdout, "Rate %.1f%% (%.4g%% interval %.1f to %.1f%%); the level promises at most %.1f%%.\n",
-		100*c.Observed, 100*(1-c.Level), 100*c.Low, 100*c.High, 100*c.Level)
+	fmt.Fprintf(out, "Rate %.1f%% (%v interval %.1f to %.1f%%); the level promises at most %s.\n",
+		100*c.Observed, plan.Ratio(1-c.Level), 100*c.Low, 100*c.High, analysis.Percent(c.Level))
 	switch c.Outcome {
 	case analysis.Different:
-		fmt.Fprintf(a.stdout, "There are more false alarms than the level promises (%s: %d in %d comparisons): do not trust small differences on this machine.\n",
-			c.Worst.Kind.Title, c.Worst.Alarms, c.Worst.Comparisons)
+		fmt.Fprintf(out, "There are more false alarms than the level promises (%s: %d in %s): do not trust small differences on this machine.\n",
+			c.Worst.Kind.Title, c.Worst.Alarms, counted(c.Worst.Comparisons, "comparison"))
 		return exitError(exitFailure)
 	case analysis.Same:
-		fmt.Fprintln(a.stdout, "That is what the level promises.")
+		fmt.Fprintln(out, "That is what the level promises.")
 	default:
-		fmt.Fprintln(a.stdout, "These are too few comparisons to tell whether that is what the level promises: "+c.More+".")
+		fmt.Fprintln(out, "These are too few comparisons to tell whether that is what the level promises: "+c.More+".")
 	}
 	return nil
 }
