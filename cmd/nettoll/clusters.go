@@ -72,8 +72,6 @@ func (f *runFlags) suitClusters(cells []record.Cell) error {
 			return usagef("--%s: daemons of private clusters are on the machine that is measured; leave it out", name)
 		case f.cluster && name != privateCluster:
 			return usagef("--%s names a cluster that runs, --%s starts one; leave one out", name, privateCluster)
-		case f.flags.Lookup(name).Value.String() == "":
-			return usagef("--%s: no value is given", name)
 		}
 	}
 	if f.cluster {

@@ -163,10 +163,15 @@ func onlyOnce(fl *pflag.FlagSet) {
 	})
 }
 
-// valued refuses lists that are given and empty, such as --nodes "": otherwise they would have no effect.
+// valued refuses texts and lists that are given and empty, such as --nodes "", except for a remark: otherwise they would
+// have no effect. An empty --max-rate, from a variable that is not set, would be no limit.
 func valued(fl *pflag.FlagSet) (err error) {
 	fl.Visit(func(f *pflag.Flag) {
-		if list, ok := f.Value.(pflag.SliceValue); ok && len(list.GetSlice()) == 0 && err == nil {
+		empty := f.Value.Type() == "string" && f.Value.String() == "" && f.Name != "note"
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			empty = strings.Join(list.GetSlice(), "") == ""
+		}
+		if empty && err == nil {
 			err = usagef("--%s: no value is given", f.Name)
 		}
 	})

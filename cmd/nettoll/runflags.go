@@ -78,7 +78,7 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.precision, "precision", "", fmt.Sprintf("stop when every interval is within this share of its value (default %s)", d.Precision))
 	fl.StringVar(&f.level, "confidence", "", fmt.Sprintf("level of the intervals and tests (default %s)", d.Confidence))
 	fl.StringVar(&f.within, "equal-within", "", fmt.Sprintf("difference that counts as none (default %s)", d.EqualWithin))
-	fl.Uint64Var(&s.Seed, "seed", 0, "seed of the order of trials (default: random)")
+	fl.Uint64Var(&s.Seed, "seed", 0, "seed of the order of trials (default 0, which is a random one)")
 	fl.BoolVarP(&f.yes, "yes", "y", false, "run even if that may take more than an hour")
 	grouped(fl, "Duration and precision")
 
@@ -144,7 +144,7 @@ func (f *runFlags) suiteOf(args []string) (plan.Suite, error) {
 		return plan.Suite{}, usagef("--format %s: unknown%s; known are %s", f.format, nearest(f.format, formatList()), formatNames())
 	}
 	for flag, path := range map[string]string{"output": f.output, "resume": f.resume} {
-		if f.given(flag) && (path == "" || path == "-") {
+		if path == "-" {
 			return plan.Suite{}, usagef("--%s: name a file", flag)
 		}
 	}
@@ -345,11 +345,6 @@ func (f *runFlags) override(s *plan.Suite, named bool) error {
 // overridePlatform moves the suite to another platform. Networks that arguments name must exist there; networks
 // that a suite names were meant for another platform.
 func (f *runFlags) overridePlatform(s *plan.Suite, named bool) error {
-	for flag, value := range map[string]string{"platform": f.asked.Platform, "baseline": f.asked.Baseline} {
-		if f.given(flag) && value == "" {
-			return usagef("--%s: no value is given", flag)
-		}
-	}
 	switch {
 	case f.given("platform") && named:
 		means := func(n string) bool {
