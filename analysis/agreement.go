@@ -156,7 +156,7 @@ func reasons(c record.Cell, base, row Row, j judging) (out warnings) {
 		w, too := base.Load(name)
 		if has && too && math.Abs(v.Summary.Estimate-w.Summary.Estimate) > cpuShare*min(v.Summary.Estimate, w.Summary.Estimate) {
 			out.add(ReasonCPU, "check whether the slower tool keeps a CPU fully busy: then it measures itself",
-				"%s of %s used %.2g CPUs, those of %s %.2g", who, b, v.Summary.Estimate, a, w.Summary.Estimate)
+				"%s of %s used %s CPUs, those of %s %s", who, b, oneline.Number(v.Summary.Estimate, 2), a, oneline.Number(w.Summary.Estimate, 2))
 		}
 	}
 	if len(out) == 0 {

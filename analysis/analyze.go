@@ -17,6 +17,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"nettoll/internal/oneline"
 	"nettoll/record"
 	"nettoll/reference"
 )
@@ -444,7 +445,7 @@ func runDoubts(f *record.File, res Result, in circumstances) (out warnings) {
 	}
 	if used, cpus := othersUse(f); used > busyLimit*float64(cpus) {
 		out.add(WarnBusy, "stop other work on the machine, and measure again",
-			"other work used %.2g of the machine's %d CPUs between trials: a receiver that waits for a CPU is woken less often, so networks may differ less from native than on a quiet machine", used, cpus)
+			"other work used %s of the machine's %d CPUs between trials: a receiver that waits for a CPU is woken less often, so networks may differ less from native than on a quiet machine", oneline.Number(used, 2), cpus)
 	}
 	if f.Truncated > 0 {
 		out.add(WarnTruncated, "resume this run (--resume)",

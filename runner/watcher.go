@@ -445,5 +445,5 @@ func foreignWork(use record.CPUUse, window time.Duration, switches uint64) []rec
 		return nil
 	}
 	return []record.Warning{{Code: "foreign-cpu", Text: fmt.Sprintf(
-		"something else on the machine used %.2g CPU seconds per second during the trial", over/seconds)}}
+		"something else on the machine used %s CPU seconds per second during the trial", oneline.Number(over/seconds, 2))}}
 }
