@@ -513,7 +513,7 @@ func broken(res analysis.Result) error {
 }
 
 // selfCheck reports whether equal networks were found equal in a run: on standard output, unless that has the report in
-// a format for programs.
+// another format than text.
 func (a *app) selfCheck(path, format string) error {
 	file, err := record.ReadFile(path)
 	if err != nil {
