@@ -22,7 +22,11 @@ func replicationSections(res analysis.Result) []*section {
 			all = append(all, sec)
 			continue
 		}
-		sec.Meta = fmt.Sprintf("%d of %d published cells were measured. Figures of different machines cannot be compared; how each network relates to the others can. Each single comparison has the confidence level of the run.", r.Measured, r.Cells)
+		were := "were"
+		if r.Measured == 1 {
+			were = "was"
+		}
+		sec.Meta = fmt.Sprintf("%d of %d published cells %s measured. Figures of different machines cannot be compared; how each network relates to the others can. Each single comparison has the confidence level of the run.", r.Measured, r.Cells, were)
 		if slices.ContainsFunc(r.Tables, func(t analysis.ReplicatedTable) bool {
 			return slices.ContainsFunc(t.Cells, func(c analysis.ReplicatedCell) bool { return bool(c.Namespaces) })
 		}) {
