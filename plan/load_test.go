@@ -297,6 +297,21 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
+// TestControlCharacters checks that none that a terminal acts on is left in what a dry run prints, among them the single
+// character that begins a control sequence.
+func TestControlCharacters(t *testing.T) {
+	for _, c := range []string{"\x1b", "\x7f", "\u009b"} {
+		name, reason := Default(), Default()
+		name.Networks, name.Name = []string{"bridge"}, c+"[2J"
+		reason.Networks, reason.Skips = []string{"bridge"}, []Skip{{Network: "ovs", Reason: c + "[2J"}}
+		for _, s := range []Suite{name, reason} {
+			if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "must be one line") {
+				t.Errorf("%q: %v", c, err)
+			}
+		}
+	}
+}
+
 func TestLoadReadError(t *testing.T) {
 	broken := errors.New("the disk is gone")
 	_, err := Load("x.yaml", iotest.ErrReader(broken))

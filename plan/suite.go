@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"nettoll/record"
 )
@@ -228,7 +229,7 @@ func (s Suite) checkPublished() error {
 			return s.fault(field, "says neither network nor underlay; write which one is skipped")
 		case k.Reason == "":
 			return s.fault(field, "gives no reason; write for example reason: it is not a network yet")
-		case strings.ContainsFunc(k.Network+k.Underlay+k.Reason, isControl):
+		case strings.ContainsFunc(k.Network+k.Underlay+k.Reason, unicode.IsControl):
 			return s.fault(field, "must be one line; leave out line breaks and control characters")
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/agnivade/levenshtein"
 
@@ -62,14 +63,12 @@ func (s Suite) firstFault(checks ...func(Suite) error) error {
 
 func (s Suite) checkText() error {
 	for _, f := range []struct{ name, text string }{{"name", s.Name}, {"about", s.About}, {"source", s.Source}, {"instance", s.Instance}} {
-		if strings.ContainsFunc(strings.TrimSuffix(f.text, "\n"), isControl) {
+		if strings.ContainsFunc(strings.TrimSuffix(f.text, "\n"), unicode.IsControl) {
 			return s.fault(f.name, "must be one line; leave out line breaks and control characters")
 		}
 	}
 	return nil
 }
-
-func isControl(r rune) bool { return r < ' ' }
 
 func (s Suite) checkNetworks() error {
 	if len(s.Networks) == 0 {
