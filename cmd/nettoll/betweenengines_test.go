@@ -78,7 +78,7 @@ func TestBetweenEngines(t *testing.T) {
 				t.Errorf("%s is held to %d bit/s, want %d", trial.Cell.Workload, got, want)
 			}
 		}
-		want := fmt.Sprintf("through your network: tcp_stream -b 200000000, tcp_rr between %s (198.18.%d.1, lan%[2]d) and %s (198.18.%[2]d.2, lan%[2]d): at most 200M of payload\n", a.engineURL(), network, b.engineURL())
+		want := fmt.Sprintf("through your network: tcp_stream -b 200000000, tcp_rr between %s (198.18.%d.1, lan%[2]d) and %s (198.18.%[2]d.2, lan%[2]d): at most 200Mbit/s of payload\n", a.engineURL(), network, b.engineURL())
 		if !strings.Contains(said, want) {
 			t.Errorf("it did not say %q: %s", want, said)
 		}

@@ -236,7 +236,7 @@ func (f *runFlags) hold(cells []record.Cell, by map[string]workload.Tool) ([]rec
 		case c.Workload == record.TCPRR || c.Workload == record.UDPRR || c.Workload == record.PacedRR:
 			most := flows * cmp.Or(c.Options.Rate, busiest) * 8 * (max(c.Options.RequestSize, c.Options.ResponseSize, 1) + wireOverhead)
 			if uint64(most) > f.rate {
-				return nil, usagef("--%s %s: %s can send up to %v there; use paced_rr with a --rate, fewer clients, smaller requests, or a higher ceiling",
+				return nil, usagef("--%s %s: %s can send up to %vbit/s there; use paced_rr with a --rate, fewer clients, smaller requests, or a higher ceiling",
 					maxRate, f.ceiling, workloadText(*c), plan.BitRate(most))
 			}
 		default:
@@ -336,7 +336,7 @@ func (a *app) survey(ctx context.Context, f *runFlags, e engines, cells []record
 func (a *app) announce(f *runFlags, cells []record.Cell, ways ...string) {
 	bound := "as fast as it goes"
 	if most := cmp.Or(f.rate, held(cells)); most > 0 {
-		bound = fmt.Sprintf("at most %v of payload", plan.BitRate(most))
+		bound = fmt.Sprintf("at most %vbit/s of payload", plan.BitRate(most))
 	}
 	for _, way := range ways {
 		fmt.Fprintf(a.stderr, "through your network: %s between %s: %s\n", strings.Join(record.Distinct(cells, workloadText), ", "), way, bound)

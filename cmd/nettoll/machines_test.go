@@ -64,7 +64,7 @@ func TestMachines(t *testing.T) {
 		}
 	}
 	at := lan.Hosts[0].Uplink().Addr4.Addr().String()
-	if !strings.Contains(said, "through your network: tcp_stream -b 300000000 -C machine, tcp_rr -C machine between a ("+at+", eth0) and b (") || !strings.Contains(said, ": at most 300M of payload") {
+	if !strings.Contains(said, "through your network: tcp_stream -b 300000000 -C machine, tcp_rr -C machine between a ("+at+", eth0) and b (") || !strings.Contains(said, ": at most 300Mbit/s of payload") {
 		t.Errorf("said: %s", said)
 	}
 	for i := range lan.Hosts {
