@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"nettoll/plan"
 	"nettoll/record"
 )
 
@@ -133,7 +134,7 @@ func (all *warnings) add(code, advice, format string, args ...any) {
 
 func warnTooFewRounds(n, least int, level float64, more string) Warning {
 	return Warning{WarnTooFewRounds,
-		fmt.Sprintf("too few rounds: %d, and %s confidence needs %d", n, Percent(level), least), more}
+		fmt.Sprintf("too few rounds: %d, and %v confidence needs %d", n, plan.Ratio(level), least), more}
 }
 
 // warnNotPrecise has the same words for all rows that it applies to; how far each is off is in its Reached.

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"nettoll/analysis"
+	"nettoll/plan"
 	"nettoll/record"
 	"nettoll/reference"
 	"nettoll/report/plot"
@@ -68,7 +69,7 @@ func caption(all []figure, word string, level, margin float64) string {
 	}
 	var parts phrases
 	add := func(when draws, text string) { parts.add(d&when != 0, text) }
-	intervals := levelText(level) + " intervals"
+	intervals := plan.Ratio(level).String() + " intervals"
 	add(drawsChanges, "a mark is the change against "+word)
 	add(drawsLines, "the line through it is its "+strings.TrimSuffix(intervals, "s"))
 	add(drawsChanges, "the shaded band counts as the same (within "+analysis.Percent(margin)+")")

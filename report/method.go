@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"nettoll/analysis"
 	"nettoll/internal/oneline"
+	"nettoll/plan"
 	"nettoll/record"
 )
 
@@ -154,7 +154,7 @@ func legend(res analysis.Result) string {
 		return ""
 	}
 	return fmt.Sprintf("Figures and changes are shown with their %s intervals; changes are paired by round. The sign = means the same within %s (the whole interval lies within that), ? means not known, and untested means too few rounds.",
-		levelText(res.Level), analysis.Percent(res.Margin))
+		plan.Ratio(res.Level), analysis.Percent(res.Margin))
 }
 
 // multiplicity reports how many comparisons were made, how many of them chance alone would
@@ -164,7 +164,7 @@ func multiplicity(res analysis.Result) string {
 	if m.Primary == 0 {
 		return ""
 	}
-	level := levelText(res.Level)
+	level := plan.Ratio(res.Level).String() // analysis.Percent would make 99.99% certain
 	var text string
 	if m.Comparisons > 0 {
 		text = fmt.Sprintf("%s at %s each: at most about %s would be marked as different by chance if all networks were equal. ",
@@ -220,11 +220,6 @@ func wasRun(res analysis.Result) string {
 	parts.add(res.Run.Version != "", "nettoll "+res.Run.Version)
 	parts.add(res.Run.ID != "", "run "+res.Run.ID)
 	return join(parts)
-}
-
-// levelText writes a level of confidence, which no rounding makes 100%.
-func levelText(level float64) string {
-	return strconv.FormatFloat(math.Round(1e8*level)/1e6, 'f', -1, 64) + "%"
 }
 
 func short(v float64) string { return oneline.Number(v, 3) }
