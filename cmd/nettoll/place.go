@@ -20,8 +20,9 @@ import (
 var placing sync.Mutex
 
 // place writes a file that the user named. An existing file is not changed until the new one is complete, so that a
-// full disk leaves the old one; links to it and its permissions are kept. If the name is not that of a regular
-// file, such as a terminal, a pipe or /dev/null, the text is written to it. Errors use the name that the user gave.
+// full disk leaves the old one; links to it and its permissions are kept, and one that may not be written stays. If the
+// name is not that of a regular file, such as a terminal, a pipe or /dev/null, the text is written to it. Errors use
+// the name that the user gave.
 func (a *app) place(path string, text []byte) error {
 	err := func() error {
 		if w := a.open(path); w != nil {
@@ -38,6 +39,9 @@ func (a *app) place(path string, text []byte) error {
 			return err
 		}
 		target, err := followed(path)
+		if err == nil && info != nil {
+			err = writable(target)
+		}
 		if err != nil {
 			return err
 		}
@@ -69,6 +73,15 @@ func writeTo(path string, text []byte) error {
 	}
 	_, err = f.Write(text)
 	return cmp.Or(err, f.Close())
+}
+
+// writable returns an error if an existing file may not be written, though its folder may.
+func writable(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // followed returns the target of a chain of links, whether it exists or not.
