@@ -74,7 +74,7 @@ func limitWords(l analysis.Limit) string {
 		analysis.LimitSoftirq: "the kernel's work on packets (softirq) on " + where,
 	}[l.By]
 	if l.Softirq > 0 && words != "" {
-		words += " (" + strconv.FormatFloat(100*l.Softirq, 'f', 0, 64) + "% of it softirq)"
+		words += " (" + percent(l.Softirq) + " of it softirq)"
 	}
 	return words
 }

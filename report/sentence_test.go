@@ -759,6 +759,9 @@ func TestWhereSoftirqLimits(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
+	if got := limitWords(analysis.Limit{By: analysis.LimitSender, Softirq: 0.003}); got != "the sender's CPU (1% of it softirq)" {
+		t.Errorf("of little softirq: %q", got)
+	}
 }
 
 // The difference that counts as none is written exactly as requested, wherever it appears.
