@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -73,7 +72,7 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 		}
 		w, file, err := record.Append(f.resume, record.Resume{Started: time.Now().UTC(), Version: origin.Version(), Settings: &set})
 		if err != nil {
-			return errors.Join(err, e.leave(ctx))
+			return a.leftBehind(err, e.leave(ctx))
 		}
 		return a.drive(ctx, f.resume, w, file, e, set, notSkipped(file), f)
 	})

@@ -247,7 +247,7 @@ func (a *app) where(ctx context.Context, f *runFlags, cells []record.Cell, fn fu
 	if err := a.reach(ctx, f, cells); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.leaveCluster(ctx)) }()
+	defer func() { err = a.leftBehind(err, f.leaveCluster(ctx)) }()
 	if err := a.lodge(ctx, f, cells); err != nil {
 		return err
 	}
@@ -348,7 +348,7 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 	}
 	path, w, err := create(f.output, run)
 	if err != nil {
-		return errors.Join(fmt.Errorf("run file: %w", err), e.leave(ctx))
+		return a.leftBehind(fmt.Errorf("run file: %w", err), e.leave(ctx))
 	}
 	return a.drive(ctx, path, w, &record.File{Run: run}, e, set, found.possible(cells), f)
 }
@@ -360,7 +360,7 @@ func (a *app) venue(ctx context.Context, f *runFlags, run record.Run) (engines, 
 		return e, err
 	}
 	if err := a.survey(ctx, f, e, run.Cells); err != nil {
-		return e, errors.Join(err, e.leave(ctx))
+		return e, a.leftBehind(err, e.leave(ctx))
 	}
 	return e, nil
 }
@@ -436,17 +436,28 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 	end, err := r.Run(ctx)
 	p.done()
 	err = cmp.Or(err, w.End(end))
-	if left := e.leave(ctx); err == nil && left != nil {
-		err = fmt.Errorf("%w; nettoll clean --yes removes what is left", left)
+	left := e.leave(ctx)
+	if left != nil {
+		left = fmt.Errorf("%w; nettoll clean --yes removes what is left", left)
 	}
 	if err == nil {
-		return a.conclude(path, f, end.Reason)
+		return a.leftBehind(a.conclude(path, f, end.Reason), left)
 	}
 	// The cause may be a full disk: the run file's contents are shown, but nothing is written.
 	if file, readErr := readFigures(path); readErr == nil && len(file.Trials) > 0 {
 		_ = a.write(a.stdout, path, file, analysis.AnalyzeCompleted(file), f.format)
 	}
-	return fmt.Errorf("%w; resume the run with nettoll run --resume %s", err, path)
+	return a.leftBehind(fmt.Errorf("%w; resume the run with nettoll run --resume %s", err, path), left)
+}
+
+// leftBehind says what could not be removed, whatever the run itself ended with: a status, or an interrupt, has no text that it
+// could be part of. It returns how the command ends.
+func (a *app) leftBehind(err, left error) error {
+	if left == nil {
+		return err
+	}
+	fmt.Fprintf(a.stderr, "nettoll: %s\n", told(left.Error()))
+	return cmp.Or(err, error(exitError(exitFailure)))
 }
 
 // conclude reports a run file: on standard output, and as HTML next to it.

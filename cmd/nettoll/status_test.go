@@ -1,12 +1,32 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"nettoll/analysis"
 	"nettoll/record"
 )
+
+// TestLeftBehind checks that what could not be removed is said, and not lost beside what the run ended with.
+func TestLeftBehind(t *testing.T) {
+	broke, left := errors.New("broke"), errors.New("remove pods: no answer")
+	for _, c := range []struct{ ends, left, want error }{
+		{nil, nil, nil}, {broke, nil, broke}, {broke, left, broke}, {context.Canceled, left, context.Canceled},
+		{exitError(exitInterrupted), left, exitError(exitInterrupted)}, {nil, left, exitError(exitFailure)},
+	} {
+		var said strings.Builder
+		a := &app{stderr: &said}
+		if got := a.leftBehind(c.ends, c.left); got != c.want {
+			t.Errorf("%v and %v end with %v, want %v", c.ends, c.left, got, c.want)
+		}
+		if want := map[bool]string{true: "nettoll: remove pods: no answer\n"}[c.left != nil]; said.String() != want {
+			t.Errorf("%v and %v: it said %q, want %q", c.ends, c.left, said.String(), want)
+		}
+	}
+}
 
 // TestStatusOfARun checks the exit statuses that the help of run describes.
 func TestStatusOfARun(t *testing.T) {
