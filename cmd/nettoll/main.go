@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"runtime"
@@ -129,7 +130,7 @@ func (a *app) run(ctx context.Context) int {
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		fmt.Fprintln(a.stderr, "nettoll: interrupted")
 		return exitInterrupted
-	case errors.Is(err, syscall.EPIPE): // the reader of the output has gone, so there is no one to report to
+	case unread(err): // there is no one to report to
 		return exitFailure
 	case errors.As(err, &status):
 		return int(status)
@@ -145,6 +146,12 @@ func (a *app) run(ctx context.Context) int {
 		return exitInterrupted
 	}
 	return exitFailure
+}
+
+// unread reports whether the reader of standard output has gone. A connection to an engine can break in the same way.
+func unread(err error) bool {
+	var to *fs.PathError
+	return errors.As(err, &to) && to.Path == os.Stdout.Name() && errors.Is(to, syscall.EPIPE)
 }
 
 // addPrograms adds the flags of commands that run programs of this machine.

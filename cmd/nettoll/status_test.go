@@ -3,12 +3,35 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"nettoll/analysis"
 	"nettoll/record"
 )
+
+// TestUnread checks that only a closed standard output is no one to report to.
+func TestUnread(t *testing.T) {
+	write := func(path string, err error) error { return &fs.PathError{Op: "write", Path: path, Err: err} }
+	broken := os.NewSyscallError("write", syscall.EPIPE)
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{write("/dev/stdout", syscall.EPIPE), true}, {fmt.Errorf("report: %w", write("/dev/stdout", syscall.EPIPE)), true},
+		{write("/dev/stdout", syscall.ENOSPC), false}, {write("|1", syscall.EPIPE), false},
+		{fmt.Errorf("docker engine: %w", &net.OpError{Op: "write", Net: "unix", Err: broken}), false},
+	} {
+		if got := unread(c.err); got != c.want {
+			t.Errorf("%v: %v, want %v", c.err, got, c.want)
+		}
+	}
+}
 
 // TestLeftBehind checks that what could not be removed is said, and not lost beside what the run ended with.
 func TestLeftBehind(t *testing.T) {
