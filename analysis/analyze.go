@@ -458,11 +458,14 @@ func runDoubts(f *record.File, res Result, in circumstances) (out warnings) {
 	if text != "" && res.EndDetail != "" {
 		text += " (" + res.EndDetail + ")"
 	}
+	then := "resume this run (--resume) for the rest"
 	if _, orderly := ending(f); !orderly {
 		text = "the run did not finish cleanly"
+	} else if res.End == record.EndFailed && res.EndDetail == "" { // a resumed run would give up the same cells
+		then = "mend what failed, and begin another run for the rest"
 	}
 	if text != "" {
-		out.add(WarnUnfinished, "what was measured is valid; resume this run (--resume) for the rest", "%s; complete rounds: %d", text, res.Rounds)
+		out.add(WarnUnfinished, "what was measured is valid; "+then, "%s; complete rounds: %d", text, res.Rounds)
 	}
 	// If a run has too few rounds for any comparison at all, rows report that.
 	if m, most := res.Multiplicity, res.mostRounds(); most >= record.LeastRounds(1, res.Level) && most < m.Least {

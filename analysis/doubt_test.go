@@ -160,6 +160,7 @@ func TestRunWarnings(t *testing.T) {
 		{"cut off", func(f *record.File) { f.Truncated = 17 }, WarnTruncated, "", "17 bytes"},
 		{"interrupted", func(f *record.File) { f.Ends[0].Reason, f.Ends[0].Detail = record.EndInterrupted, "SIGINT" },
 			WarnUnfinished, record.EndInterrupted, "interrupted (SIGINT)"},
+		{"given up", func(f *record.File) { f.Ends[0].Reason = record.EndFailed }, WarnUnfinished, record.EndFailed, "nothing more could be measured"},
 		{"resumed and died, by a clock that was set back", func(f *record.File) {
 			f.Resumes, f.Open = []record.Resume{{Started: f.Ends[0].Finished.Add(-time.Minute)}}, true
 		}, WarnUnfinished, "", "did not finish cleanly"},
@@ -185,8 +186,12 @@ func TestRunWarnings(t *testing.T) {
 				}
 				return
 			}
-			if w := warningOf(t, res.Warnings, tt.code); !strings.Contains(w.Text, tt.text) {
+			w := warningOf(t, res.Warnings, tt.code)
+			if !strings.Contains(w.Text, tt.text) {
 				t.Errorf("%q does not say %q", w.Text, tt.text)
+			}
+			if tt.end == record.EndFailed && strings.Contains(w.Advice, "--resume") {
+				t.Errorf("%q would give up the same cells", w.Advice)
 			}
 		})
 	}
