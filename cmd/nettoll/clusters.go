@@ -154,7 +154,7 @@ func (a *app) lodge(ctx context.Context, f *runFlags, cells []record.Cell) error
 	var mistake kube.Mistake
 	switch {
 	case err == nil:
-		fmt.Fprintln(a.stderr, "measuring on", own.Where())
+		fmt.Fprintln(a.stderr, "measuring on", told(own.Where()))
 	case errors.As(err, &mistake):
 		return usagef("%s: %w", asked(of), err)
 	case !errors.Is(err, platform.ErrUnsupported):

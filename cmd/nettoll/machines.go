@@ -324,7 +324,7 @@ func (a *app) survey(ctx context.Context, f *runFlags, e engines, cells []record
 			return context.Cause(within)
 		case knows && errors.Is(err, platform.ErrUnsupported):
 			a.announce(f, of, strings.Join(f.at, " and "))
-			fmt.Fprintf(a.stderr, "note: only overlays can be measured there: %v\n", withRemedy(err))
+			fmt.Fprintf(a.stderr, "note: only overlays can be measured there: %s\n", told(withRemedy(err).Error()))
 		default:
 			return withRemedy(err)
 		}
@@ -339,7 +339,7 @@ func (a *app) announce(f *runFlags, cells []record.Cell, ways ...string) {
 		bound = fmt.Sprintf("at most %vbit/s of payload", plan.BitRate(most))
 	}
 	for _, way := range ways {
-		fmt.Fprintf(a.stderr, "through your network: %s between %s: %s\n", strings.Join(record.Distinct(cells, workloadText), ", "), way, bound)
+		fmt.Fprintf(a.stderr, "through your network: %s between %s: %s\n", strings.Join(record.Distinct(cells, workloadText), ", "), told(way), bound)
 	}
 }
 
