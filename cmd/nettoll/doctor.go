@@ -83,7 +83,7 @@ type finding struct {
 func found(name, how string, err error) finding {
 	f := finding{Name: name, OK: err == nil}
 	if err == nil {
-		f.How = how
+		f.How = told(how)
 		return f
 	}
 	f.Reason = told(err.Error())

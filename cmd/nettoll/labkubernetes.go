@@ -38,7 +38,7 @@ func (a *app) kubernetes(ctx context.Context, f labFlags, shape platform.Underla
 		return err
 	}
 	if len(command) == 0 {
-		fmt.Fprintf(a.stderr, "You are on h1, which has the control plane of a cluster with %d nodes and %s (up in %.1f s); KUBECONFIG is for its API server.\n", len(c.Nodes), c.CNI(), time.Since(began).Seconds())
+		fmt.Fprintf(a.stderr, "You are on h1, which has the control plane of a cluster with %s and %s (up in %.1f s); KUBECONFIG is for its API server.\n", counted(len(c.Nodes), "node"), c.CNI(), time.Since(began).Seconds())
 		for _, n := range c.Nodes[1:] {
 			fmt.Fprintf(a.stderr, "ip netns exec %s COMMAND runs on the node %[1]s.\n", n.Name())
 		}
