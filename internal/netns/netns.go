@@ -120,10 +120,18 @@ func Hold(path string, fn func(fd int) error) error {
 // locked runs fn on a separate thread and then returns the thread to its original namespace. A
 // thread that cannot be returned stays locked, so that it ends with its goroutine and no other code
 // runs on it.
+//
+// It is never the first thread, whose namespace /proc/self names: others could take a namespace that it is in for a
+// moment for that of the process. While that thread is held, another goroutine gets another thread.
 func locked(fn func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() {
+			defer runtime.UnlockOSThread()
+			done <- locked(fn)
+			return
+		}
 		origin, err := os.Open(current)
 		if err != nil {
 			done <- fmt.Errorf("open current network namespace: %w", err)

@@ -63,6 +63,24 @@ func allHome(t *testing.T, home string) {
 	}
 }
 
+// TestTheProcessStaysAtHome checks that no thread is moved whose namespace other threads take for that of the process.
+func TestTheProcessStaysAtHome(t *testing.T) {
+	const itself = "/proc/self/ns/net"
+	home, away := named(t, itself), create(t, 1)[0]
+	var moved sync.WaitGroup
+	for range 200 {
+		moved.Go(func() {
+			iferr.Error(t, netns.Do(away.Path(), func() error {
+				if at, err := os.Readlink(itself); err != nil || at != home {
+					t.Errorf("the process is in %s, home is %s (%v)", at, home, err)
+				}
+				return nil
+			}))
+		})
+	}
+	moved.Wait()
+}
+
 func TestNewGivesSeparateEmptyNamespaces(t *testing.T) {
 	home, before := here(t), machine.Descriptors(t, "net:")
 	seen := map[string]bool{home: true}
