@@ -30,7 +30,7 @@ func Start(ctx context.Context, name, ns string, env []string, c platform.Comman
 }
 
 // StartTied is Start for a process that the kernel kills when this one ends, however that is. Processes that it starts
-// itself are not killed with it.
+// itself are not killed with it. It takes a thread as long as it runs.
 func StartTied(ctx context.Context, name, ns string, env []string, c platform.Command) (platform.Process, error) {
 	return start(ctx, name, ns, env, c, func(cmd *exec.Cmd, over <-chan struct{}) error {
 		cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
@@ -53,7 +53,10 @@ func tied(ns string, cmd *exec.Cmd, started chan<- error, over <-chan struct{}) 
 		started <- <-second
 		return
 	}
-	err := netns.Enter(ns)
+	var err error
+	if ns != "" {
+		err = netns.Enter(ns)
+	}
 	if err == nil {
 		err = cmd.Start()
 	}

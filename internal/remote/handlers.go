@@ -126,7 +126,7 @@ func (h *half) start(ctx context.Context, p startParams) (id uint64, err error) 
 		}
 		s.err, errs, c.Stderr = r, w, w
 	}
-	s.Process, err = nsexec.Start(ctx, p.Name, p.Space, os.Environ(), c)
+	s.Process, err = nsexec.StartTied(ctx, p.Name, p.Space, os.Environ(), c)
 	if errs != nil {
 		errs.Close()
 	}

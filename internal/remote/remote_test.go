@@ -6,10 +6,12 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"nettoll/agent"
+	"nettoll/internal/await"
 	"nettoll/internal/bootstrap"
 	"nettoll/internal/nsexec"
 	"nettoll/internal/remote"
@@ -123,6 +125,30 @@ func TestContainers(t *testing.T) {
 	iferr.Error(t, (&remote.Hosts{Machines: []*remote.Host{h}}).Close(t.Context()))
 	if _, err := all[0].Start(t.Context(), platform.Command{Path: "true"}); err == nil {
 		t.Error("a process was started in a namespace that was removed")
+	}
+}
+
+// TestKilled kills an agent. What it has started ends with it, although it does not look at its input.
+func TestKilled(t *testing.T) {
+	h, p := there(t)
+	all, err := h.Containers(t.Context(), 1)
+	iferr.Fatal(t, err)
+	var pids []int
+	for _, e := range []platform.Endpoint{h, all[0]} {
+		var pid int
+		if _, err := fmt.Fscan(run(t, e, "echo $$; exec sleep 1000").Stdout(), &pid); err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, pid)
+	}
+	iferr.Fatal(t, p.Kill())
+	for _, pid := range pids {
+		iferr.Error(t, await.Until(t.Context(), 20*time.Second, time.Millisecond, func(context.Context) (missing, err error) {
+			if syscall.Kill(pid, 0) == nil {
+				missing = fmt.Errorf("process %d has survived its agent", pid)
+			}
+			return missing, nil
+		}))
 	}
 }
 
