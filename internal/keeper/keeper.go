@@ -75,6 +75,7 @@ type message struct {
 // not; then how it ended.
 type report struct {
 	Error  string `json:",omitempty"`
+	Unkept bool   `json:",omitempty"` // because the keeper may not do what it needs to
 	Status int    // exit status; -1: by a signal
 	Signal int    `json:",omitempty"`
 }

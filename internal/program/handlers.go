@@ -69,6 +69,7 @@ type runResult struct {
 	Output  Output
 	CPU     cpuTime
 	Started time.Time
+	Boot    string // the kernel's id of the boot of the machine whose clock that is
 }
 
 // window is when a program measures, relative to its start.

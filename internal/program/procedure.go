@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -148,5 +149,6 @@ func follow(ctx context.Context, p runParams, do func(context.Context, *Course) 
 	if err != nil {
 		return runResult{}, err
 	}
-	return runResult{Output: out, CPU: <-used, Started: c.Started}, nil
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // every kernel has it
+	return runResult{Output: out, CPU: <-used, Started: c.Started, Boot: string(boot)}, nil
 }

@@ -302,22 +302,25 @@ func (r *running) outcome(job workload.Job, t Trial, results []runResult, output
 
 		Warnings: r.warnings,
 	}
-	var starts []time.Time
+	starts := map[string][]time.Time{} // by machine: the clocks of several may differ by any time
 	for _, c := range results {
 		o.Clients = append(o.Clients, c.Output)
 		o.Client.User += c.CPU.User
 		o.Client.System += c.CPU.System
-		starts = append(starts, c.Started)
+		starts[c.Boot] = append(starts[c.Boot], c.Started)
 	}
 	for _, s := range r.servers {
 		o.Server.User += s.cpu.User
 		o.Server.System += s.cpu.System
 	}
-	first, last := slices.MinFunc(starts, time.Time.Compare), slices.MaxFunc(starts, time.Time.Compare)
-	if spread := last.Sub(first); spread.Seconds() > asynchrony*t.Window.Seconds() {
+	var spread time.Duration
+	for _, all := range starts {
+		spread = max(spread, slices.MaxFunc(all, time.Time.Compare).Sub(slices.MinFunc(all, time.Time.Compare)))
+	}
+	if spread.Seconds() > asynchrony*t.Window.Seconds() {
 		o.Warnings = append(o.Warnings, record.Warning{Code: "not-synchronous", Text: fmt.Sprintf(
 			"the %d clients started up to %v apart, in a window of %v: for part of the window not all of them ran",
-			len(starts), spread.Round(time.Millisecond), t.Window)})
+			len(results), spread.Round(time.Millisecond), t.Window)})
 	}
 	return o
 }

@@ -351,6 +351,10 @@ func TestNotSynchronous(t *testing.T) {
 			t.Errorf("starts 30 ms apart, window %v: %v", window, o.Warnings)
 		}
 	}
+	away := runResult{Started: first.Add(time.Hour), Boot: "another machine, whose clock is ahead"}
+	if o := r.outcome(j, Trial{Window: time.Second}, []runResult{{Started: first}, away}, nil); len(o.Warnings) > 0 {
+		t.Errorf("the clocks of two machines are compared: %v", o.Warnings)
+	}
 }
 
 // TestBuffers has a machine that grants no socket buffers of 1 GiB, and a program that asks for them.
