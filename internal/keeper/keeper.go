@@ -117,6 +117,11 @@ func Main() int {
 		// The thread that starts the program must live as long as the program, and holds its
 		// seccomp filter.
 		runtime.LockOSThread()
+		if err := k.settle(); err != nil {
+			_ = k.agent.Encode(report{Error: err.Error(), Unkept: true})
+			<-gone
+			return
+		}
 		p, err := k.begin()
 		if err != nil {
 			_ = k.agent.Encode(report{Error: err.Error()})
@@ -157,9 +162,6 @@ func (k *keeper) pass(signals <-chan os.Signal, to child) {
 
 // begin prepares the program's place, and starts the program.
 func (k *keeper) begin() (child, error) {
-	if err := k.settle(); err != nil {
-		return child{}, err
-	}
 	if k.Files != nil {
 		if err := k.furnish(); err != nil {
 			return child{}, err

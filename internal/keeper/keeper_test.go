@@ -471,3 +471,20 @@ func TestNoNamespaces(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestNamespacesOfNoUse has a keeper that has namespaces, and cannot do there what it needs to, as where AppArmor restricts
+// ordinary users: this one is not the first process of its PID namespace.
+func TestNamespacesOfNoUse(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	k, err := try(Spec{Program: Program{Path: "true"}}, nil, nil, unix.CLONE_NEWIPC, false)
+	if refused(err) {
+		t.Skip(err)
+	}
+	iferr.Fatal(t, err)
+	if err := k.Ready(t.Context()); !errors.Is(err, platform.ErrUnsupported) || !strings.Contains(err.Error(), "should be the first") {
+		t.Error(err)
+	}
+	k.Kill()
+	_ = k.Wait() // it was killed
+}

@@ -81,10 +81,10 @@ func CanKeep() error {
 	err = k.Ready(ctx)
 	k.Kill()
 	_ = k.Wait() // it was killed
-	if err != nil {
-		return unkept(err)
+	if err != nil && !errors.Is(err, platform.ErrUnsupported) {
+		err = unkept(err)
 	}
-	return nil
+	return err
 }
 
 func try(s Spec, stdout, stderr io.Writer, flags uintptr, user bool) (*Kept, error) {
@@ -147,11 +147,14 @@ func (k *Kept) listen() {
 }
 
 // Ready returns when the program has been started. If that fails, or ctx ends before, the caller
-// must kill the keeper.
+// must kill the keeper. The error wraps platform.ErrUnsupported as that of Start does.
 func (k *Kept) Ready(ctx context.Context) error {
 	select {
 	case r := <-k.begun:
-		if r.Error != "" {
+		switch {
+		case r.Unkept: // AppArmor lets users make namespaces in which they may do nothing
+			return unkept(errors.New(r.Error))
+		case r.Error != "":
 			return errors.New(r.Error)
 		}
 		return nil
