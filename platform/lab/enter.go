@@ -126,10 +126,12 @@ func explain(err error) error {
 		return strings.TrimSpace(string(b))
 	}
 	remedy := "run as root, or ask the administrator to allow user namespaces"
+	// In a lab an ordinary user is root, too, and may learn only there that nothing is allowed.
+	root := os.Geteuid() == 0 && !ordinary(read("/proc/self/uid_map"))
 	switch {
-	case os.Geteuid() == 0 && !mayMakeNamespaces():
+	case root && !mayMakeNamespaces():
 		remedy = "root lacks CAP_SYS_ADMIN here, and may not make user namespaces either; if this is a container, start it with --privileged"
-	case os.Geteuid() == 0:
+	case root:
 		remedy = "if this is a container, start it with --privileged"
 	case read("/proc/sys/user/max_user_namespaces") == "0":
 		remedy = "run as root, or: sysctl -w user.max_user_namespaces=15000"
@@ -140,11 +142,18 @@ func explain(err error) error {
 	}
 	if errors.Is(err, unix.ENOSPC) { // ENOSPC does not refer to a disk here
 		err = errors.New("the limit on namespaces is reached")
-		if os.Geteuid() == 0 {
+		if root {
 			remedy = "to see the limits: sysctl user"
 		}
 	}
 	return fmt.Errorf("lab: create namespaces: %w; %s", err, remedy)
+}
+
+// ordinary reports whether the users of a user namespace, as /proc/self/uid_map lists them, are only one, who is not root
+// outside of it: an ordinary user has made it.
+func ordinary(users string) bool {
+	f := strings.Fields(users)
+	return len(f) == 3 && f[1] != "0" && f[2] == "1"
 }
 
 // mayMakeNamespaces reports whether this process can make namespaces of all kinds without first becoming root of a
