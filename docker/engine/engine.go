@@ -249,8 +249,16 @@ func (e *Engine) describe() string {
 
 // Here reports whether the engine's containers are processes of this machine, visible to nettoll: it
 // starts a container and looks for it among them. An engine in a virtual machine has a socket here as
-// well, but its PIDs would be those of unrelated processes.
+// well, but its PIDs would be those of unrelated processes. A rootless engine counts as one of another machine, since its
+// host has a network namespace of its own.
 func (e *Engine) Here(ctx context.Context) (here bool, err error) {
+	is, err := e.info(ctx)
+	if err != nil {
+		return false, failed(err, "ask the engine")
+	}
+	if slices.Contains(is.Info.SecurityOptions, "name=rootless") {
+		return false, nil
+	}
 	c, err := e.start(ctx, Spec{Name: "here", Mode: "none"}, false)
 	if err != nil {
 		return false, err

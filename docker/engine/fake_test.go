@@ -69,6 +69,19 @@ func TestEnginesWithoutHostNetwork(t *testing.T) {
 	}
 }
 
+// TestRootless checks that the network of this machine is not taken for that of a rootless engine's host.
+func TestRootless(t *testing.T) {
+	e := fake(t, Image{Given: "theirs"}, func(request string) (int, string) {
+		if strings.HasPrefix(request, "POST ") {
+			t.Errorf("%s was requested", request)
+		}
+		return http.StatusOK, `{"SecurityOptions": ["name=seccomp,profile=builtin", "name=rootless", "name=cgroupns"]}`
+	})
+	if here, err := e.Here(t.Context()); here || err != nil {
+		t.Errorf("here: %t, %v", here, err)
+	}
+}
+
 // TestOneNodeTwice names one engine of a swarm twice.
 func TestOneNodeTwice(t *testing.T) {
 	e := fake(t, Image{}, func(request string) (int, string) {

@@ -58,10 +58,12 @@ func FindSwarm(ctx context.Context, hosts []*Host) (*Swarm, error) {
 }
 
 // info asks the engine for information about itself, for a limited time.
-func (h *Host) info(ctx context.Context) (client.SystemInfoResult, error) {
+func (h *Host) info(ctx context.Context) (client.SystemInfoResult, error) { return h.Engine.info(ctx) }
+
+func (e *Engine) info(ctx context.Context) (client.SystemInfoResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, emulated.Patience(managerTime))
 	defer cancel()
-	return h.Engine.Client.Info(ctx, client.InfoOptions{})
+	return e.Client.Info(ctx, client.InfoOptions{})
 }
 
 // active returns an error that says why an engine is not a node, or nil.
