@@ -73,17 +73,19 @@ func Ask[T any](path string, fn func(*NS) (T, error)) (found T, err error) {
 // errNoAnswer is returned if the kernel is delayed, for instance by changes of others.
 var errNoAnswer = errors.New("the kernel gave no answer over netlink in time")
 
-// again repeats a call that was interrupted by a signal or by a change of the dumped table.
+// again repeats a call that was interrupted by a signal or, for a while, by a change of the dumped table.
 func again(fn func() error) error {
-	for {
+	for began := time.Now(); ; {
 		err := fn()
-		if errors.Is(err, unix.EINTR) || errors.Is(err, netlink.ErrDumpInterrupted) {
-			continue
-		}
-		if errors.Is(err, unix.EAGAIN) { // the library returns this at its time limit
+		switch {
+		case errors.Is(err, netlink.ErrDumpInterrupted) && time.Since(began) > emulated.Patience(answerTime):
+			return err
+		case errors.Is(err, unix.EINTR) || errors.Is(err, netlink.ErrDumpInterrupted):
+		case errors.Is(err, unix.EAGAIN): // the library returns this at its time limit
 			return errNoAnswer
+		default:
+			return err
 		}
-		return err
 	}
 }
 
