@@ -23,14 +23,18 @@ func Of(run string) string { return "nettoll-" + run[:min(12, len(run))] }
 
 // Roots returns the roots of the hierarchies: the single one of version 2, or those
 // of version 1, in order.
-func Roots() []string {
-	if _, err := os.Stat("/sys/fs/cgroup/cgroup.procs"); err == nil {
-		return []string{"/sys/fs/cgroup"}
+func Roots() []string { return rootsIn("/sys/fs/cgroup") }
+
+func rootsIn(folder string) (roots []string) {
+	if _, err := os.Stat(filepath.Join(folder, "cgroup.procs")); err == nil {
+		return []string{folder}
 	}
-	procs, _ := filepath.Glob("/sys/fs/cgroup/*/cgroup.procs") // the error can only be about the pattern
-	var roots []string
+	procs, _ := filepath.Glob(filepath.Join(folder, "*", "cgroup.procs")) // the error can only be about the pattern
 	for _, p := range procs {
-		roots = append(roots, filepath.Dir(p))
+		root := filepath.Dir(p)
+		if info, err := os.Lstat(root); err == nil && info.IsDir() { // no link, such as cpu to cpu,cpuacct
+			roots = append(roots, root)
+		}
 	}
 	return roots
 }
