@@ -196,6 +196,8 @@ func (k *child) wait() {
 	} else {
 		_ = k.cmd.Wait() // the process state reports it
 	}
+	// Later, the number of its process group may be that of another one.
+	_ = unix.Kill(-k.cmd.Process.Pid, unix.SIGKILL) // fails if the group is empty
 	s := k.cmd.ProcessState
 	status, signal, known := -1, syscall.Signal(0), false
 	if k.kept != nil {
@@ -239,14 +241,15 @@ const keeperTime = 5 * time.Second
 func (k *child) stop(sig syscall.Signal) {
 	select {
 	case <-k.done:
+		return
 	default:
-		if sig == syscall.SIGKILL {
-			break
-		}
+	}
+	if sig != syscall.SIGKILL {
 		k.sent.Or(1 << sig)
 		_ = unix.Kill(k.cmd.Process.Pid, sig) // fails if it has just ended
 		select {
 		case <-k.done:
+			return
 		case <-time.After(patience):
 		}
 	}
@@ -255,6 +258,7 @@ func (k *child) stop(sig syscall.Signal) {
 		k.kept.Kill()
 		select {
 		case <-k.done:
+			return
 		case <-time.After(keeperTime):
 		}
 	}

@@ -385,6 +385,17 @@ func TestLimit(t *testing.T) {
 	gone(t, "sleep\x0054321.7")
 }
 
+// TestLeftBehind has a program that ends by itself, and leaves another one in its process group.
+func TestLeftBehind(t *testing.T) {
+	k, err := launch(sh("sleep 54321.4 >/dev/null 2>&1 & echo left"))
+	iferr.Fatal(t, err)
+	<-k.done
+	if k.output.Status != 0 || k.output.Stdout != "left\n" {
+		t.Errorf("%+v", k.output)
+	}
+	gone(t, "sleep\x0054321.4")
+}
+
 // TestStop ends a program that ignores SIGTERM.
 func TestStop(t *testing.T) {
 	k, err := launch(sh("trap '' TERM; echo ready; while :; do sleep 54321.8; done"))
