@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/procfs"
+
 	"nettoll/agent"
 )
 
@@ -53,6 +55,19 @@ func TestSeries(t *testing.T) {
 	}
 	if int(asked.Load()) != len(s.Moments) {
 		t.Errorf("%d calls at %d moments", asked.Load(), len(s.Moments))
+	}
+}
+
+// TestSeriesOfManyCPUs checks that a frame has room for what one call reads on a large machine.
+func TestSeriesOfManyCPUs(t *testing.T) {
+	s := Snapshot{CPUs: map[int64]procfs.CPUStat{}, Idle: map[int64]float64{}}
+	for cpu := range int64(1024) {
+		s.CPUs[cpu] = procfs.CPUStat{User: 123456.78, Nice: 1.23, System: 123456.78, Idle: 1234567.89, Iowait: 1234.56, IRQ: 12.34, SoftIRQ: 1234.56, Steal: 12.34}
+		s.Idle[cpu] = 1234567.123456789
+	}
+	b, err := json.Marshal(s)
+	if err != nil || len(b)*atOnce > agent.MaxFrame {
+		t.Errorf("%d readings have %d bytes, a frame %d (%v)", atOnce, len(b)*atOnce, agent.MaxFrame, err)
 	}
 }
 
