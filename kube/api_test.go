@@ -41,6 +41,28 @@ func TestAskNamesTheBound(t *testing.T) {
 	close(over)
 }
 
+// silent is a transport that does not look at the ends of requests, as that of client-go while a program that provides
+// credentials runs.
+type silent chan struct{}
+
+func (s silent) RoundTrip(*http.Request) (*http.Response, error) {
+	<-s
+	return nil, errors.New("there are no credentials")
+}
+
+func TestCredentialsThatDoNotCome(t *testing.T) {
+	over := make(silent)
+	defer close(over)
+	bound := errors.New("no network within a moment")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 200*time.Millisecond, bound)
+	defer cancel()
+	by := &http.Client{Transport: kube.Bounded(over)}
+	err := kube.APIBy(by, "http://127.0.0.1").Ask(ctx, http.MethodGet, "/version", nil, nil)
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.HasSuffix(err.Error(), bound.Error()) {
+		t.Errorf("%v, want a deadline, %v", err, bound)
+	}
+}
+
 // TestWritesEnd writes to a process to which nothing gets through any more, as when the way to the API server is cut. Its input
 // can be closed meanwhile.
 func TestWritesEnd(t *testing.T) {

@@ -18,6 +18,9 @@ func APIBy(client *http.Client, url string) *API {
 	return &API{URL: url, requests: client, streams: client}
 }
 
+// Bounded returns a transport as clients of clusters of the user's have it.
+func Bounded(by http.RoundTripper) http.RoundTripper { return bounded{by} }
+
 // Attach is attach. One message to the process takes no longer than within.
 func (a *API) Attach(t *testing.T, within time.Duration) platform.Process {
 	t.Helper()

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"net"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -111,13 +112,55 @@ func newAPI(config *rest.Config) (*API, error) {
 		return nil, err
 	}
 	a := &API{URL: strings.TrimSuffix(at.String(), "/")}
-	if a.requests, err = rest.HTTPClientFor(config); err != nil {
+	if a.requests, err = clientFor(config); err != nil {
 		return nil, err
 	}
 	single := rest.CopyConfig(config)
 	single.NextProtos = []string{"http/1.1"}
-	a.streams, err = rest.HTTPClientFor(single)
+	a.streams, err = clientFor(single)
 	return a, err
+}
+
+func clientFor(config *rest.Config) (*http.Client, error) {
+	by, err := rest.TransportFor(config)
+	return &http.Client{Transport: bounded{by}, Timeout: config.Timeout}, err
+}
+
+// bounded ends requests with their contexts, whatever they wait for: client-go waits without a bound for programs that
+// provide credentials.
+type bounded struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	type answer struct {
+		*http.Response
+		err error
+	}
+	answers, over := make(chan answer), make(chan struct{})
+	defer close(over)
+	go func() {
+		resp, err := b.RoundTripper.RoundTrip(r)
+		select {
+		case answers <- answer{resp, err}:
+		case <-over:
+			if err == nil {
+				resp.Body.Close()
+			}
+		}
+	}()
+	select {
+	case a := <-answers:
+		return a.Response, a.err
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+}
+
+// CloseIdleConnections does what http.Client wants of its transport.
+func (b bounded) CloseIdleConnections() {
+	if c, ok := b.RoundTripper.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
 }
 
 // Contexts returns the names of the contexts of the usual kubeconfig.
