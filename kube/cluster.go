@@ -229,13 +229,6 @@ func (c *Cluster) begin(ctx context.Context) (err error) {
 // reserve prepares the hosts: they forward packets, and the lab knows of the cluster's control group.
 func (c *Cluster) reserve() error {
 	group := cgroup.Of(c.o.Run)
-	if f := cgroup.Hold(c.o.Run); f != nil { // as long as the cluster can make containers
-		c.stack.Push("the lock of its control group", func(context.Context) error {
-			err := f.Close()
-			_, _ = cgroup.Sweep(c.o.Run) // what cannot be removed yet, the end of the lab removes
-			return err
-		})
-	}
 	for _, n := range c.Nodes {
 		if leaves := n.Facts().Leaves; leaves != nil {
 			if err := leaves(group); err != nil {
@@ -252,6 +245,14 @@ func (c *Cluster) reserve() error {
 				return err
 			}
 		}
+	}
+	// After the lab knows of it: this process may be killed any moment.
+	if f := cgroup.Hold(c.o.Run); f != nil { // as long as the cluster can make containers
+		c.stack.Push("the lock of its control group", func(context.Context) error {
+			err := f.Close()
+			_, _ = cgroup.Sweep(c.o.Run) // what cannot be removed yet, the end of the lab removes
+			return err
+		})
 	}
 	return nil
 }

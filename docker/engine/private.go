@@ -109,6 +109,11 @@ func (p *Private) begin(ctx context.Context, run string, s Settings) (*client.Cl
 	if err := hideMachineConfig(); err != nil {
 		return nil, err
 	}
+	if leaves := p.under.Facts().Leaves; leaves != nil { // before it is made: this process may be killed any moment
+		if err := leaves(cgroup.Of(run)); err != nil {
+			return nil, fmt.Errorf("name the control group to the lab: %w", err)
+		}
+	}
 	if f := cgroup.Hold(run); f != nil { // as long as the engine can make containers
 		p.stack.Push("the lock of its control group", func(context.Context) error { return f.Close() })
 	}
@@ -116,11 +121,6 @@ func (p *Private) begin(ctx context.Context, run string, s Settings) (*client.Cl
 	for _, key := range []string{"net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"} {
 		if err := netns.SetSysctl(p.NetNS(), key, "1"); err != nil {
 			return nil, err
-		}
-	}
-	if leaves := p.under.Facts().Leaves; leaves != nil {
-		if err := leaves(cgroup.Of(run)); err != nil {
-			return nil, fmt.Errorf("name the control group to the lab: %w", err)
 		}
 	}
 	socket := "unix://" + filepath.Join(dir, "docker.sock")
