@@ -3,9 +3,11 @@ package plumb
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"strings"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -31,10 +33,31 @@ func (s *Site) Start(ctx context.Context, start func(context.Context, *Host) (*d
 // wireguardSockets is where wireguard-go creates its sockets, for wg(8) and similar programs.
 const wireguardSockets = "/var/run/wireguard"
 
-// StartWireGuardGo runs the program wireguard-go on a host. It makes a device and carries the packets
-// that go through it; when it ends, both are gone. Hosts of the lab share the directory of its
-// socket, which has the name of the device, so the device's name must differ between hosts.
-func (n *Network) StartWireGuardGo(ctx context.Context, h *Host, device string) error {
+// tunnels are the names of the devices that wireguard-go has on hosts of all networks that stand: all share the directory of its
+// sockets, which have these names.
+var tunnels sync.Map
+
+// NameTunnel chooses the name of wireguard-go's device on a host: the prefix and the number of the host and, if another network that
+// stands has that one, a further number.
+func (n *Network) NameTunnel(h *Host, prefix string) {
+	name := fmt.Sprintf("%s%d", prefix, h.Index+1)
+	h.Tunnel = name
+	for further := 2; ; further++ {
+		if _, taken := tunnels.LoadOrStore(h.Tunnel, true); !taken {
+			break
+		}
+		h.Tunnel = fmt.Sprintf("%s-%d", name, further)
+	}
+	n.Push("name of "+h.Tunnel, func(context.Context) error {
+		tunnels.Delete(h.Tunnel)
+		return nil
+	})
+}
+
+// StartWireGuardGo runs the program wireguard-go on a host. It makes the device of the name that NameTunnel has chosen, and carries
+// the packets that go through it; when it ends, both are gone.
+func (n *Network) StartWireGuardGo(ctx context.Context, h *Host) error {
+	device := h.Tunnel
 	socket := wireguardSockets + "/" + device + ".sock"
 	n.Push(socket, func(context.Context) error { // it is left behind if the program had to be killed
 		if err := os.Remove(socket); !errors.Is(err, fs.ErrNotExist) {

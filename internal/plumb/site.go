@@ -225,9 +225,10 @@ type Host struct {
 	NS      string  // its network namespace; empty: it is not known
 	Devices Devices // if NS is empty
 	// Apart says that its uplink is not in NS, but in this process's own namespace; see AddOver.
-	Apart bool
-	Index int
-	Nodes []*Node // containers on it
+	Apart  bool
+	Index  int
+	Nodes  []*Node // containers on it
+	Tunnel string  // the device of wireguard-go on it, if there is one
 }
 
 // Unaddressed refuses an IP version of which machines of the user's have no addresses by which they reach each other: see

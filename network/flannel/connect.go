@@ -57,11 +57,14 @@ func (b *build) build(ctx context.Context) (err error) {
 		if err := h.BridgeNetfilter(true); err != nil { // as with Docker and Kubernetes; flanneld needs it
 			return err
 		}
+		if b.userspace {
+			b.NameTunnel(h, wireguardPrefix)
+		}
 		if err := b.tidy(h); err != nil {
 			return err
 		}
 		if b.userspace {
-			if err := b.StartWireGuardGo(ctx, h, wireguardDevice(h)); err != nil {
+			if err := b.StartWireGuardGo(ctx, h); err != nil {
 				return err
 			}
 		}

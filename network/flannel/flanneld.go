@@ -153,7 +153,7 @@ func (b *build) forScripts(h *plumb.Host) []string {
 		return nil
 	}
 	return []string{
-		"WG=" + b.Programs["wg"], "IP=" + b.Programs["ip"], "WG_KEY=" + b.secret(h), "WG_DEVICE=" + wireguardDevice(h),
+		"WG=" + b.Programs["wg"], "IP=" + b.Programs["ip"], "WG_KEY=" + b.secret(h), "WG_DEVICE=" + h.Tunnel,
 		"WG_MTU=" + strconv.Itoa(wireguardMTU(h)),
 	}
 }
@@ -161,9 +161,8 @@ func (b *build) forScripts(h *plumb.Host) []string {
 // wireguardPort is also the port of flannel's wireguard backend; its device for IPv6 uses the next.
 const wireguardPort = 51820
 
-// wireguardDevice returns the name of wireguard-go's device on a host. It is part of a socket's
-// name in a folder that all hosts of the lab share, so it differs from host to host.
-func wireguardDevice(h *plumb.Host) string { return fmt.Sprintf("flannel-wg%d", h.Index+1) }
+// wireguardPrefix begins the names of wireguard-go's devices.
+const wireguardPrefix = "flannel-wg"
 
 // wireguardOverhead is the overhead that flannel assumes for WireGuard, in bytes: outer IPv6 40,
 // UDP 8, WireGuard 32.

@@ -138,7 +138,7 @@ func (b backend) leads(h *plumb.Host, six bool) string {
 	device := b.device4
 	switch {
 	case b.userspace:
-		device = wireguardDevice(h)
+		device = h.Tunnel
 	case six:
 		device = b.device6
 	}

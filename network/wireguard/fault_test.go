@@ -37,3 +37,11 @@ func TestProgramThatEnds(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestTwoAtOnce builds two networks, as runs on several numbers of hosts do. Their processes share the directory of their sockets.
+func TestTwoAtOnce(t *testing.T) {
+	first := networktest.Build(t, wireguard.NewUserspace(nil), networktest.Pair)
+	second := networktest.Build(t, wireguard.NewUserspace(nil), networktest.Pair)
+	iferr.Error(t, first.Broken(t.Context()))
+	iferr.Error(t, second.Broken(t.Context()))
+}

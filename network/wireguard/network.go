@@ -3,6 +3,7 @@
 package wireguard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -78,16 +79,19 @@ func (v variant) build(ctx context.Context, n *plumb.Network) error {
 	return join(ctx, n)
 }
 
-// device returns the tunnel's name on a host. It differs from host to host, since wireguard-go
-// names its socket after it, and hosts of the lab share one directory for these sockets.
-func device(h *plumb.Host) string { return fmt.Sprintf("wg%d", h.Index+1) }
+// prefix begins the names of tunnels.
+const prefix = "wg"
+
+// device returns the tunnel's name on a host.
+func device(h *plumb.Host) string { return cmp.Or(h.Tunnel, fmt.Sprintf("%s%d", prefix, h.Index+1)) }
 
 // add makes the tunnel's device: the kernel's, or that of a wireguard-go process that it starts.
 func (v variant) add(ctx context.Context, n *plumb.Network, h *plumb.Host) error {
-	name := device(h)
 	if v.userspace {
-		return n.StartWireGuardGo(ctx, h, name)
+		n.NameTunnel(h, prefix)
+		return n.StartWireGuardGo(ctx, h)
 	}
+	name := device(h)
 	n.MadeDevice(h.NS, name)
 	return h.AddOver(&netlink.Wireguard{LinkAttrs: nl.Attrs(name, 0)}, nil)
 }
