@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"os"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -154,6 +155,9 @@ func (s *session) condition(ctx context.Context, c record.Cell, links []link) er
 	if s.conditioned || want == (sampler.Condition{}) {
 		return nil
 	}
+	if err := s.keep(want, endsOf(links)); err != nil {
+		return err
+	}
 	err := ask(endsOf(links), func(_ int, at end) error {
 		p, refused := want, ""
 		p.Peer = at.peer
@@ -177,6 +181,41 @@ func (s *session) condition(ctx context.Context, c record.Cell, links []link) er
 	})
 	s.conditioned = err == nil
 	return err
+}
+
+// keep notes the devices of hosts that a condition changes, so that they are restored when the network is closed: a host may outlive
+// it. It refuses to change devices of machines of the user's.
+func (s *session) keep(want sampler.Condition, ends []end) error {
+	if !want.NoOffloads && want.MaxMTU == 0 {
+		return nil
+	}
+	for _, at := range ends {
+		f := at.Facts()
+		if f.Around.Open {
+			return &platform.Unsupported{
+				Feature: "changing the offloads or the MTU of a machine of your own", Option: "endpoints with a network of their own",
+				Remedy: "leave out --offload off and --normalize",
+			}
+		}
+		if !s.onHost(f.NetNS) {
+			continue
+		}
+		restore, err := sampler.Keep(f.NetNS, at.peer)
+		if err != nil {
+			return fmt.Errorf("%s: %w", at.Name(), err)
+		}
+		s.restores = append(s.restores, restore)
+	}
+	return nil
+}
+
+// onHost reports whether a namespace is that of a host.
+func (s *session) onHost(path string) bool {
+	own, err := os.Stat(path)
+	return err == nil && slices.ContainsFunc(s.network.Hosts, func(h platform.Host) bool {
+		host, err := os.Stat(h.Facts().NetNS)
+		return err == nil && os.SameFile(own, host)
+	})
 }
 
 // borrowed reports whether the network is on machines of the user's, whose parameters stay as they are. A connection

@@ -276,6 +276,7 @@ type session struct {
 	told        bool                    // a trial has recorded settling, and what was measured when the network was built
 	greeted     map[network.Family]bool // families over which a packet has crossed between all pairs
 	conditioned bool                    // the endpoints are in the state that the cells require
+	restores    []func() error          // of devices of hosts that were changed for that
 	known       map[string]device       // of hosts, by "<host>/<device>", once they have been read
 	indexes     map[string]int          // of the known devices
 }
@@ -284,7 +285,11 @@ func (s *session) close(ctx context.Context) error {
 	limit := s.r.within(closeTime, s.topo)
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), limit, fmt.Errorf("it took more than %v", limit))
 	defer cancel()
-	return errors.Join(s.agents.close(), s.network.Close(ctx))
+	errs := []error{s.agents.close()}
+	for _, restore := range s.restores {
+		errs = append(errs, restore())
+	}
+	return errors.Join(append(errs, s.network.Close(ctx))...)
 }
 
 // Recipe is how a network is built: by which driver, on which platform.

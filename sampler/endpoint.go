@@ -132,6 +132,63 @@ func (c Condition) Set() (refused string, err error) {
 	return refused, err
 }
 
+// Keep notes the state of the device that leads to a peer in the network namespace at path, and returns a function that undoes what
+// a Condition has changed of it since then. It is no error if the device is gone by then.
+func Keep(path string, peer netip.Addr) (restore func() error, err error) {
+	var device string
+	var mtu int
+	on := map[string]bool{} // offloads
+	err = netns.Do(path, func() error {
+		err := nl.With("", func(n *nl.NS) error {
+			link, err := n.Toward(peer)
+			if err == nil {
+				device, mtu = link.Attrs().Name, link.Attrs().MTU
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return withTool(func(tool *ethtool.Ethtool) error {
+			state, err := tool.FeaturesWithState(device)
+			for _, name := range offloadsOff {
+				if s := state[name]; s.Active && !s.NeverChanged {
+					on[name] = true
+				}
+			}
+			return err
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sampler: device toward %s: %w", peer, err)
+	}
+	return func() error {
+		if there, err := nl.HasDevice(path, device); err != nil || !there {
+			return err
+		}
+		err := netns.Do(path, func() error {
+			return withTool(func(tool *ethtool.Ethtool) error { return tool.Change(device, on) })
+		})
+		return wrap.Error(errors.Join(err, nl.With(path, func(n *nl.NS) error {
+			link, err := n.Link(device)
+			if err != nil || link.Attrs().MTU >= mtu {
+				return err
+			}
+			return n.MTU(device, mtu)
+		})), "sampler: restore %s", device)
+	}, nil
+}
+
+// withTool calls fn with ethtool's interface to the current network namespace.
+func withTool(fn func(*ethtool.Ethtool) error) error {
+	tool, err := ethtool.NewEthtool()
+	if err != nil {
+		return fmt.Errorf("ethtool: %w", err)
+	}
+	defer tool.Close()
+	return fn(tool)
+}
+
 // KeepWindow makes TCP connections in a network namespace keep their window while they rest; "" means
 // the current namespace. If the kernel has the parameter only outside of namespaces, it does nothing:
 // that shows in the recorded facts of the endpoint.

@@ -2,6 +2,7 @@ package sampler_test
 
 import (
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -121,6 +122,30 @@ func TestEndpointSeesOffloadsThatAreOff(t *testing.T) {
 	}
 	if !slices.Equal(changed, []string{"tso"}) {
 		t.Errorf("after tso was turned off %v had changed", changed)
+	}
+}
+
+func TestKeepUndoesACondition(t *testing.T) {
+	ns := joined(t)
+	before, err := endpointIn(ns, peer4)
+	iferr.Fatal(t, err)
+	restore, err := sampler.Keep(ns, peer4)
+	iferr.Fatal(t, err)
+	iferr.Fatal(t, netns.Do(ns, func() error {
+		refused, err := sampler.Condition{Peer: peer4, NoOffloads: true, MaxMTU: 1300}.Set()
+		if refused != "" {
+			t.Errorf("%s stays on", refused)
+		}
+		return err
+	}))
+	changed, err := endpointIn(ns, peer4)
+	if err != nil || changed.MTU != 1300 || changed.Offloads["tso"] {
+		t.Errorf("%+v, %v", changed, err)
+	}
+	iferr.Fatal(t, restore())
+	after, err := endpointIn(ns, peer4)
+	if err != nil || !reflect.DeepEqual(after, before) {
+		t.Errorf("%+v, %v, want %+v", after, err, before)
 	}
 }
 
