@@ -22,6 +22,7 @@ import (
 type attacher struct {
 	tech variant
 	site *plumb.Site
+	id   string // begins the IDs of containers: no other network's do, by which plugins keep state
 	on   map[*plumb.Host]*caller
 
 	mu    sync.Mutex
@@ -89,7 +90,7 @@ func (a *attacher) add(ctx context.Context, n *plumb.Node) error {
 // conf returns the plugins' parameters for a container.
 func (a *attacher) conf(n *plumb.Node) *libcni.RuntimeConf {
 	return &libcni.RuntimeConf{
-		ContainerID: "nettoll-" + n.Name(), NetNS: reachable(n.NS), IfName: device,
+		ContainerID: a.id + "-" + n.Name(), NetNS: reachable(n.NS), IfName: device,
 		CapabilityArgs: a.tech.wanted(n),
 	}
 }

@@ -42,7 +42,7 @@ func (n *build) build(ctx context.Context) error {
 			return err
 		}
 	}
-	a := &attacher{tech: n.tech, site: n.Site, on: map[*plumb.Host]*caller{}}
+	a := &attacher{tech: n.tech, site: n.Site, id: filepath.Base(dir), on: map[*plumb.Host]*caller{}}
 	if err := record.Try(n.Hosts, func(h *plumb.Host) error { return a.host(h, dir) }); err != nil {
 		return err
 	}
