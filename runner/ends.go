@@ -81,17 +81,29 @@ type end struct {
 
 // endsOf lists the endpoints of a trial, once for each of their roles, in the order of the links.
 func endsOf(links []link) []end {
-	var all []end
 	type taken struct {
 		endpoint platform.Endpoint
 		role     string
 	}
-	seen := map[taken]bool{}
-	add := func(s end) {
-		k := taken{s.Endpoint, s.role}
-		if !seen[k] {
+	return firstOf(links, func(e end) any { return taken{e.Endpoint, e.role} })
+}
+
+// waysOf lists them once for each address that they send to: a server may have a device for each of its clients.
+func waysOf(links []link) []end {
+	type way struct {
+		endpoint platform.Endpoint
+		to       netip.Addr
+	}
+	return firstOf(links, func(e end) any { return way{e.Endpoint, e.peer} })
+}
+
+// firstOf lists the ends of the links without those whose key an earlier one has.
+func firstOf(links []link, key func(end) any) (all []end) {
+	seen := map[any]bool{}
+	add := func(e end) {
+		if k := key(e); !seen[k] {
 			seen[k] = true
-			all = append(all, s)
+			all = append(all, e)
 		}
 	}
 	for _, l := range links {
@@ -155,10 +167,11 @@ func (s *session) condition(ctx context.Context, c record.Cell, links []link) er
 	if s.conditioned || want == (sampler.Condition{}) {
 		return nil
 	}
-	if err := s.keep(want, endsOf(links)); err != nil {
+	ways := waysOf(links)
+	if err := s.keep(want, ways); err != nil {
 		return err
 	}
-	err := ask(endsOf(links), func(_ int, at end) error {
+	err := ask(ways, func(_ int, at end) error {
 		p, refused := want, ""
 		p.Peer = at.peer
 		// An agent in an engine's container cannot write its own settings: they are written from here.

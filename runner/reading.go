@@ -168,7 +168,7 @@ func (s *session) routes(ctx context.Context, links []link) (map[string]string, 
 			all[host+": "+to] = leads
 		}
 	}
-	each := endsOf(links)
+	each := waysOf(links)
 	leads, err := answers[string](ctx, each, sampler.MethodRoute, peerOf)
 	for i, e := range each {
 		all[e.Name()+": "+e.peer.String()] = leads[i]
