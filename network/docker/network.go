@@ -90,6 +90,11 @@ func (n *build) first(int) *plumb.Host { return n.Hosts[0] }
 // talking returns all servers and clients, without the neighbours.
 func (n *build) talking() []*plumb.Node { return slices.Concat(n.Servers, n.Clients) }
 
+// talks reports whether a server or a client is on a host.
+func (n *build) talks(h *plumb.Host) bool {
+	return slices.ContainsFunc(n.talking(), func(node *plumb.Node) bool { return node.Host == h })
+}
+
 // specs returns the specification of container i, which is on host h.
 type specs func(h *engine.Host, i int) engine.Spec
 

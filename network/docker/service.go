@@ -131,6 +131,9 @@ func (n *build) insides(sandbox, label string, devices ...string) map[*plumb.Hos
 	ends := map[*plumb.Host][]network.Hop{}
 	for _, h := range n.Hosts {
 		path := n.engines[h.Index].Sandbox(sandbox)
+		if path == "" && !n.talks(h) {
+			continue
+		}
 		if path == "" {
 			n.Notes = append(n.Notes, fmt.Sprintf("the load balancer of %s is hidden from here: only the address shows that it was crossed", h.Name()))
 			continue

@@ -44,6 +44,9 @@ func (t *tunnel) balancer() string { return "lb_" + t.id[:min(9, len(t.id))] }
 func (t *tunnel) find() error {
 	for _, h := range t.n.Hosts {
 		path := t.n.engines[h.Index].Sandbox(t.sandbox())
+		if path == "" && !t.n.talks(h) {
+			continue // it need not have one
+		}
 		if path == "" {
 			note := fmt.Sprintf("the VXLAN device of %s is hidden from here", h.Name())
 			if !t.n.onCards() {

@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"strings"
 	"testing"
 
 	"nettoll/docker/engine"
@@ -8,18 +9,41 @@ import (
 	"nettoll/platform"
 )
 
-// TestCardsOfMachinesWithoutContainers has one client on three machines: that the payload does not cross the third is no doubt
-// about its path.
-func TestCardsOfMachinesWithoutContainers(t *testing.T) {
+// onTwoOfThree has one client and one server on three machines.
+func onTwoOfThree() *build {
 	n := &build{Network: &plumb.Network{Site: &plumb.Site{}}}
 	for i := range 3 {
 		e := engine.Borrow(nil, i, false)
 		e.SetUplink(platform.Uplink{Device: "eth0"})
-		n.Hosts = append(n.Hosts, &plumb.Host{Host: e, Index: i})
+		n.Hosts, n.engines = append(n.Hosts, &plumb.Host{Host: e, Index: i}), append(n.engines, e)
 	}
 	n.Servers, n.Clients = []*plumb.Node{{Host: n.Hosts[0]}}, []*plumb.Node{{Host: n.Hosts[1]}}
+	return n
+}
+
+// TestCardsOfMachinesWithoutContainers: that the payload does not cross the third machine is no doubt about its path.
+func TestCardsOfMachinesWithoutContainers(t *testing.T) {
+	n := onTwoOfThree()
 	remark, wrong := n.onCard(plumb.UplinkHops(n.Hosts[1], n.Hosts[0]))
 	if remark != "by their counters, h1/eth0 and h2/eth0 carried the payload between the machines" || wrong != "" {
 		t.Errorf("%s; %s", remark, wrong)
+	}
+}
+
+// TestDevicesOfMachinesWithoutContainers: the third machine has no device of the overlay that could be hidden.
+func TestDevicesOfMachinesWithoutContainers(t *testing.T) {
+	n := onTwoOfThree()
+	overlay := &tunnel{n: n}
+	if err := overlay.find(); err != nil {
+		t.Fatal(err)
+	}
+	n.insides("lb", "lb", "eth0")
+	if len(n.Notes) != 4 {
+		t.Errorf("notes %q, want one of the overlay and one of the load balancer on each of two machines", n.Notes)
+	}
+	for _, note := range n.Notes {
+		if strings.Contains(note, "h3") {
+			t.Error(note)
+		}
 	}
 }
