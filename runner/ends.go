@@ -210,10 +210,11 @@ func (s *session) keep(want sampler.Condition, ends []end) error {
 				Remedy: "leave out --offload off and --normalize",
 			}
 		}
-		if !s.onHost(f.NetNS) {
+		host := s.hostWith(f.NetNS)
+		if host == "" {
 			continue
 		}
-		restore, err := sampler.Keep(f.NetNS, at.peer)
+		restore, err := sampler.Keep(host, at.peer)
 		if err != nil {
 			return fmt.Errorf("%s: %w", at.Name(), err)
 		}
@@ -222,13 +223,19 @@ func (s *session) keep(want sampler.Condition, ends []end) error {
 	return nil
 }
 
-// onHost reports whether a namespace is that of a host.
-func (s *session) onHost(path string) bool {
+// hostWith returns the namespace of a host, if it is the one at path; "" if it is that of no host.
+func (s *session) hostWith(path string) string {
 	own, err := os.Stat(path)
-	return err == nil && slices.ContainsFunc(s.network.Hosts, func(h platform.Host) bool {
-		host, err := os.Stat(h.Facts().NetNS)
-		return err == nil && os.SameFile(own, host)
-	})
+	if err != nil {
+		return ""
+	}
+	for _, h := range s.network.Hosts {
+		at := h.Facts().NetNS
+		if host, err := os.Stat(at); err == nil && os.SameFile(own, host) {
+			return at
+		}
+	}
+	return ""
 }
 
 // borrowed reports whether the network is on machines of the user's, whose parameters stay as they are. A connection
