@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/containernetworking/cni/libcni"
 
 	"nettoll/internal/daemon"
 	"nettoll/internal/plumb"
+	"nettoll/internal/undo"
 	"nettoll/network"
 	"nettoll/record"
 )
@@ -38,7 +40,7 @@ func (n *build) build(ctx context.Context) error {
 		return err
 	}
 	if n.tech.list != nil {
-		if err := daemon.Hide(&n.Stack, machineState); err != nil {
+		if err := hideState(&n.Stack); err != nil {
 			return err
 		}
 	}
@@ -76,6 +78,35 @@ func bare(network.Family) string {
 // machineState is the folder where plugins keep their state by convention, unless configured
 // otherwise.
 const machineState = "/var/lib/cni"
+
+// hidden counts the networks for which the machine's folder is hidden. They share one folder in its place: one for each would lie
+// over those of the others, whose plugins would not find their state.
+var hidden struct {
+	sync.Mutex
+	networks int
+	stack    undo.Stack
+}
+
+// hideState hides the machine's folder until the stack is closed.
+func hideState(stack *undo.Stack) error {
+	hidden.Lock()
+	defer hidden.Unlock()
+	if hidden.networks == 0 {
+		if err := daemon.Hide(&hidden.stack, machineState); err != nil {
+			return err
+		}
+	}
+	hidden.networks++
+	stack.Push("hold on the state of plugins", func(ctx context.Context) error {
+		hidden.Lock()
+		defer hidden.Unlock()
+		if hidden.networks--; hidden.networks > 0 {
+			return nil
+		}
+		return hidden.stack.Close(ctx)
+	})
+	return nil
+}
 
 // caller calls the plugins on one host.
 type caller struct {
