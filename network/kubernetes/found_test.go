@@ -56,3 +56,15 @@ func TestWhatIsExpected(t *testing.T) {
 		}
 	}
 }
+
+// TestNodesWithoutPods has one client on three nodes: that nothing leads out of the third is no doubt about the path.
+func TestNodesWithoutPods(t *testing.T) {
+	n := &build{Network: &plumb.Network{Site: &plumb.Site{}}}
+	for i := range 3 {
+		n.Hosts = append(n.Hosts, &plumb.Host{Index: i})
+	}
+	n.Servers, n.Clients, n.Neighbours = []*plumb.Node{{Host: n.Hosts[0]}}, []*plumb.Node{{Host: n.Hosts[1]}}, []*plumb.Node{{Host: n.Hosts[2]}}
+	if got := n.talking(); len(got) != 2 || got[0] != n.Hosts[0] || got[1] != n.Hosts[1] {
+		t.Errorf("%d of the hosts: %+v", len(got), got)
+	}
+}

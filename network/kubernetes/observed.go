@@ -20,7 +20,7 @@ import (
 
 // observed is what agents on the nodes see of a network.
 type observed struct {
-	hosts  []*plumb.Host
+	hosts  []*plumb.Host                 // on which there are servers or clients: the payload crosses no other
 	ports  map[*plumb.Node]network.Hop   // on the node of each pod, the other end of its eth0; none if there is none on the node
 	own    map[*plumb.Host][]network.Hop // the node's own devices, from the pods to the other nodes
 	expect string                        // see kube.Cluster.Expect
@@ -34,8 +34,8 @@ const bridgeKind = "bridge"
 
 // observe finds the devices of the nodes that the payload can cross.
 func (n *build) observe(ctx context.Context) error {
-	o := &observed{hosts: n.Hosts, ports: map[*plumb.Node]network.Hop{}, own: map[*plumb.Host][]network.Hop{}, expect: n.cluster.Expect()}
-	for _, h := range n.Hosts {
+	o := &observed{hosts: n.talking(), ports: map[*plumb.Node]network.Hop{}, own: map[*plumb.Host][]network.Hop{}, expect: n.cluster.Expect()}
+	for _, h := range o.hosts {
 		agent := n.cluster.Nodes[h.Index].Agent
 		all, err := agent.Interfaces(ctx)
 		if err != nil {
@@ -88,6 +88,13 @@ func (n *build) observe(ctx context.Context) error {
 	}
 	n.observed, n.Hops = o, o.hops
 	return nil
+}
+
+// talking returns the hosts on which there are servers or clients.
+func (n *build) talking() []*plumb.Host {
+	return record.Those(n.Hosts, func(h *plumb.Host) bool {
+		return slices.ContainsFunc(slices.Concat(n.Servers, n.Clients), func(node *plumb.Node) bool { return node.Host == h })
+	})
 }
 
 // endOf returns the end, among the devices of a pod's node, of the pair whose other end is the pod's eth0. Other kinds of
