@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"strings"
+
+	"nettoll/internal/plumb"
 )
 
 // countDaemons has the CPU time of the nodes' daemons recorded, if the user wants to know it.
@@ -14,6 +16,9 @@ func (n *build) countDaemons(ctx context.Context) error {
 	}
 	var known []string
 	for _, d := range all {
+		if !slices.ContainsFunc(n.talking(), func(h *plumb.Host) bool { return h.Name() == d.Host }) {
+			continue // no endpoint is there
+		}
 		names := slices.Compact(slices.Sorted(slices.Values(d.Names)))
 		if names == nil {
 			known = append(known, "on "+d.Host+" none is known by its name")
