@@ -122,6 +122,9 @@ func Handler(needs []Need, build Builder) agent.Handler {
 		if err == nil {
 			b, err = build(ctx, s, own)
 		}
+		if err == nil {
+			err = s.Settle(ctx)
+		}
 		var missing *platform.Unsupported
 		if errors.As(err, &missing) {
 			m := &Missing{Feature: missing.Feature, Option: missing.Needs(), Remedy: missing.Remedy}

@@ -77,6 +77,9 @@ func (b *build) build(ctx context.Context) (err error) {
 			return fmt.Errorf("%s: %w", h.Name(), err)
 		}
 	}
+	if err := b.Settle(ctx); err != nil { // until then bridges with many containers have no addresses
+		return err
+	}
 	return b.mesh(ctx)
 }
 

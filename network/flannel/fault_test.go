@@ -178,3 +178,11 @@ func TestKilledDaemonLeavesNothing(t *testing.T) {
 		})
 	}
 }
+
+// TestManyContainers has so many containers that their bridge stays down until they have sent their reports: flannel's hosts must
+// not wait for each other's bridges before.
+func TestManyContainers(t *testing.T) {
+	topo := networktest.Pair
+	topo.Neighbours = 70
+	networktest.Build(t, named(t, "flannel-host-gw").driver(), topo)
+}
