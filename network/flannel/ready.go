@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	answer  = 300 * time.Millisecond
-	discard = 9 // IANA's port of a service that nobody runs
+	answer  = 300 * time.Millisecond // without the underlay's delay
+	discard = 9                      // IANA's port of a service that nobody runs
 )
 
 // mesh waits until every host reaches the containers' segment of every other. This is more than
@@ -26,7 +26,8 @@ const (
 func (b *build) mesh(ctx context.Context) error {
 	err := daemon.Until(ctx, b.patience, func(ctx context.Context) error {
 		return b.pairs(func(from, to *plumb.Host, six bool) error {
-			if err := reach(ctx, from.NS, plumb.Gateway(to.Index, six)); err != nil {
+			// Each packet is delayed, those that look for the next hop as well.
+			if err := reach(ctx, from.NS, plumb.Gateway(to.Index, six), answer+4*b.Topo.Underlay.Delay); err != nil {
 				return fmt.Errorf("%s does not reach the containers of %s: %w; the log of flanneld there ends with: %s",
 					from.Name(), to.Name(), err, b.flannelds[from.Index].Log())
 			}
@@ -39,9 +40,9 @@ func (b *build) mesh(ctx context.Context) error {
 	return b.routes(ctx)
 }
 
-// reach tries to open a connection from a host. A refused one has crossed in both directions.
-func reach(ctx context.Context, ns string, to netip.Addr) error {
-	d := net.Dialer{Timeout: answer}
+// reach tries to open a connection from a host within a time. A refused one has crossed in both directions.
+func reach(ctx context.Context, ns string, to netip.Addr, within time.Duration) error {
+	d := net.Dialer{Timeout: within}
 	err := netns.Do(ns, func() error {
 		c, err := d.DialContext(ctx, "tcp", netip.AddrPortFrom(to, discard).String())
 		if err == nil {
