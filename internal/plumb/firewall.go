@@ -69,8 +69,9 @@ func RemoveSets(ctx context.Context, h *Host, ipset, prefix string) error {
 // ports, containers to the outside, containers among themselves; policy drop), with masquerading of
 // packets that leave the bridge. They apply to bridged packets because of br_netfilter.
 type DockerRules struct {
-	Established nft.Rule // all packets of a connection except its first
+	Established nft.Rule // all packets of a connection to a container except its first
 	Among       nft.Rule // packets between containers without an answered connection: one-way datagrams
+	Outward     nft.Rule // all packets from containers to beyond the bridge
 
 	host        *Host
 	bridge      string
@@ -100,7 +101,7 @@ func (s *Site) AddDockerRules(h *Host, br string) (*DockerRules, error) {
 	forward.Rule(nft.Jump(stage1))
 	r.Established = forward.Rule(nft.Out(br), nft.Established(), nft.Accept())
 	forward.Rule(nft.Out(br), nft.Jump(r.docker))
-	forward.Rule(nft.In(br), nft.NotOut(br), nft.Accept())
+	r.Outward = forward.Rule(nft.In(br), nft.NotOut(br), nft.Accept())
 	r.Among = forward.Rule(nft.In(br), nft.Out(br), nft.Accept())
 
 	fw.BaseChain("PREROUTING", nft.PreroutingNAT, false).Rule(nft.ToLocal(), nft.Jump(r.nat))

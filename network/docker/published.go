@@ -189,7 +189,7 @@ func (n *build) proxied() error {
 // proofTable is the name of the firewall table whose rules prove the path.
 const proofTable = "nettoll-proof"
 
-// forwardsNothing adds a hop that the payload must not cross: the host's forwarding to the
+// forwardsNothing adds a hop that the payload must not cross: the host's forwarding to and from the
 // container.
 func (n *build) forwardsNothing() error {
 	h := n.engines[0]
@@ -202,7 +202,8 @@ func (n *build) forwardsNothing() error {
 	for _, s := range n.Servers {
 		for _, a := range []netip.Addr{s.Addr4, s.Addr6} {
 			if a.IsValid() {
-				forwarded[a] = []nft.Rule{chain.Rule(nft.To(plumb.Single(a)), nft.Accept())}
+				one := plumb.Single(a)
+				forwarded[a] = []nft.Rule{chain.Rule(nft.To(one), nft.Accept()), chain.Rule(nft.From(one), nft.Accept())}
 			}
 		}
 	}

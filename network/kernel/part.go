@@ -97,8 +97,9 @@ func publishedPart(ctx context.Context, s *plumb.Site, h *plumb.Host) (b plumb.B
 					Name: "rule-" + name, Kind: kind, Container: i, Family: f, Method: plumb.MethodRules, Params: rules.Named(of...),
 				})
 			}
-			// One rule accepts the packets of all connections that are established, so the counter is one of all servers.
-			count("established", network.Rule, append(slices.Clone(accept[f]), rules.Established)...)
+			// One rule accepts the packets of all connections that are established, and one their answers, so the counter is
+			// one of all servers.
+			count("established", network.Rule, append(slices.Clone(accept[f]), rules.Established, rules.Outward)...)
 			count("dnat-"+n.Name(), network.Connection, dnat[key{n, f == network.IPv6}]...)
 		}
 	}

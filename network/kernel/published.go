@@ -82,8 +82,9 @@ func (p *publication) path(from, to *plumb.Node, f network.Family) []network.Hop
 		hops = append(hops, from.Host.UplinkHop(), to.Host.UplinkHop())
 	}
 	k := key{to, f == network.IPv6}
-	// One rule accepts the packets of all connections that are established, so the hop is one of all servers.
-	established := plumb.RuleHop(to.Host, "rule established", network.Rule, append(slices.Clone(p.accept[k.six]), p.rules.Established)...)
+	// One rule accepts the packets of all connections that are established, and one their answers, so the hop is one of all
+	// servers.
+	established := plumb.RuleHop(to.Host, "rule established", network.Rule, append(slices.Clone(p.accept[k.six]), p.rules.Established, p.rules.Outward)...)
 	if p.carried != nil {
 		server := slices.Index(p.Servers, to)
 		hops = append(hops, network.Hop{

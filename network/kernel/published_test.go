@@ -11,7 +11,27 @@ import (
 	"nettoll/network"
 	"nettoll/network/kernel"
 	"nettoll/network/networktest"
+	"nettoll/platform/lab"
+	"nettoll/record"
 )
+
+// TestPayloadThatServersSend has the payload come from the server of a published port: the rules must count it in this direction,
+// too.
+func TestPayloadThatServersSend(t *testing.T) {
+	for _, tech := range []network.Driver{kernel.Published(), kernel.PublishedProxy()} {
+		networktest.Build(t, tech, networktest.Pair) // or skip
+		for _, hosts := range tech.Hosts {
+			for _, trial := range networktest.Measure(t, lab.New(), tech, []record.Cell{{
+				Network: tech.Name, Hosts: hosts, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: record.TCPStream,
+				Options: record.Options{Reverse: true}, Placement: record.PlacementFree,
+			}}) {
+				if trial.Status != record.OK {
+					t.Errorf("%s on %d hosts: %s: %s", tech.Name, hosts, trial.Status, trial.Reason)
+				}
+			}
+		}
+	}
+}
 
 // TestDatagramsToSeveralServers sends datagrams that nobody answers to published ports of two servers, from one client after the
 // other. Hops of one name are read once for all pairs, so on the paths of both they count the datagrams of both.
