@@ -124,6 +124,7 @@ func maybe(h network.Hop) network.Hop {
 		}
 		return c, err
 	}
+	h.Keep = nil // what it returns fails without the device
 	return h
 }
 

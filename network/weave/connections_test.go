@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"nettoll/internal/plumb"
 	"nettoll/internal/testutil/iferr"
 )
 
@@ -47,6 +48,14 @@ func TestParseConnections(t *testing.T) {
 	}
 	if none, err := parse("\n"); err != nil || len(none) != 0 {
 		t.Errorf("no connections: %v, %v", none, err)
+	}
+}
+
+// TestNoDevice reads a device that does not exist: that is no error, however the hop is read.
+func TestNoDevice(t *testing.T) {
+	h := maybe(plumb.DeviceHop("h1", "", "no-device"))
+	if c, err := h.Read(t.Context()); err != nil || c.Bytes != 0 || h.Keep != nil {
+		t.Errorf("%+v, %v; it is kept open: %v", c, err, h.Keep != nil)
 	}
 }
 
