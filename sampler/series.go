@@ -20,6 +20,9 @@ import (
 type Series struct {
 	Calls   []Asked  `json:"calls"`
 	Moments []Moment `json:"moments"` // in order
+	// Until is when the answer may come at the earliest, by the clock of Moment: encoding it takes time, and it could cross the
+	// network that is still measured.
+	Until int64 `json:"until_ns,omitempty"`
 }
 
 // Asked is a call of one of the agent's own methods.
@@ -67,12 +70,18 @@ func InSeries(all map[string]agent.Handler) agent.Handler {
 			err    error
 			over   int64
 		}
-		var kept [][]got // encoded after the last reading, since encoding takes time
-		for _, m := range s.Moments {
+		wait := func(until int64) error {
 			select {
 			case <-ctx.Done():
-				return nil, context.Cause(ctx)
-			case <-time.After(time.Duration(m.At - Monotonic())):
+				return context.Cause(ctx)
+			case <-time.After(time.Duration(until - Monotonic())):
+				return nil
+			}
+		}
+		var kept [][]got // encoded after the last reading, since encoding takes time
+		for _, m := range s.Moments {
+			if err := wait(m.At); err != nil {
+				return nil, err
 			}
 			var now []got
 			for _, i := range m.Calls {
@@ -89,6 +98,9 @@ func InSeries(all map[string]agent.Handler) agent.Handler {
 				now = append(now, one)
 			}
 			kept = append(kept, now)
+		}
+		if err := wait(s.Until); err != nil {
+			return nil, err
 		}
 		readings = make([]Reading, len(kept))
 		for i, now := range kept {
@@ -111,14 +123,21 @@ func InSeries(all map[string]agent.Handler) agent.Handler {
 // thousand CPUs.
 const atOnce = 50
 
+// lastTime is how long the calls at the last moment may take before other answers are encoded.
+const lastTime = 20 * time.Millisecond
+
 // Take has an agent take a series, and returns all readings when the last moment is over.
 func (s Series) Take(ctx context.Context, of network.Agent) ([]Reading, error) {
 	parts := slices.Collect(slices.Chunk(s.Moments, atOnce))
 	read := make([][]Reading, len(parts))
 	taking, within := errgroup.WithContext(ctx)
 	for i, part := range parts {
+		one := Series{Calls: s.Calls, Moments: part}
+		if i < len(parts)-1 {
+			one.Until = s.Moments[len(s.Moments)-1].At + int64(lastTime)
+		}
 		taking.Go(func() error {
-			err := of.Call(within, MethodSeries, Series{s.Calls, part}, &read[i])
+			err := of.Call(within, MethodSeries, one, &read[i])
 			if err == nil && len(read[i]) != len(part) {
 				err = fmt.Errorf("%d of %d readings", len(read[i]), len(part))
 			}

@@ -22,7 +22,6 @@ func TestSeries(t *testing.T) {
 		"count": agent.Typed(func(context.Context, struct{}) (int64, error) { return asked.Add(1), nil }),
 		"fail":  agent.Typed(func(context.Context, struct{}) (int, error) { return 0, errors.New("no such device") }),
 	}
-	all[MethodSeries] = InSeries(all)
 	of := local{all}
 	s := Series{Calls: []Asked{{Method: "count", Params: json.RawMessage("{}")}, {Method: "fail", Params: json.RawMessage("{}")}, {Method: "none"}}}
 	began := Monotonic()
@@ -32,6 +31,14 @@ func TestSeries(t *testing.T) {
 			m.Calls = []int{1, 0, 2}
 		}
 		s.Moments = append(s.Moments, m)
+	}
+	series := InSeries(all)
+	all[MethodSeries] = func(ctx context.Context, params json.RawMessage) (any, error) {
+		result, err := series(ctx, params)
+		if Monotonic() < s.Moments[len(s.Moments)-1].At {
+			t.Error("there was an answer before the last moment")
+		}
+		return result, err
 	}
 	got, err := s.Take(t.Context(), of)
 	if err != nil || len(got) != len(s.Moments) {
