@@ -81,7 +81,7 @@ func forwards6(h *engine.Host) bool {
 // errForwards6 is the error of user bridges where that would happen.
 func errForwards6() error {
 	return &platform.Unsupported{
-		Feature: "IPv6 on a user-defined network", Option: "an engine on this machine, which must already forward IPv6",
+		Feature: "IPv6 on a user-defined network", Option: "an engine on this machine that is not rootless, and a machine that forwards IPv6 already",
 		Remedy: "sysctl -w net.ipv6.conf.all.forwarding=1 as root, or --private-engine",
 		Err:    errors.New("the engine would turn on IPv6 forwarding for the whole machine"),
 	}

@@ -31,8 +31,8 @@ func published(ctx context.Context, n *build) error {
 	h := n.engines[0]
 	if !h.Here() {
 		return &platform.Unsupported{
-			Feature: "processes outside containers", Option: "an engine on this machine",
-			Remedy: "run nettoll on the engine's machine",
+			Feature: "processes outside containers", Option: "an engine on this machine that is not rootless",
+			Remedy: "run nettoll on the machine of such an engine, or use --private-engine",
 		}
 	}
 	device, err := h.Bridge(ctx, "bridge")
