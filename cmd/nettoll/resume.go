@@ -56,7 +56,7 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 	}
 	f.done = doneRounds(file)
 	if f.dryRun {
-		return a.dryRun(cmd.Context(), f, file.Run.Cells, nil, set)
+		return a.dryRun(cmd.Context(), f, notSkipped(file), skippedBefore(file), set)
 	}
 	if err := cmp.Or(reachable("--resume", f.resume), f.checkTime(notSkipped(file), set)); err != nil {
 		return err
@@ -165,6 +165,16 @@ func notSkipped(file *record.File) []record.Cell {
 		skipped[t.Cell] = skipped[t.Cell] || t.Status == record.Skipped
 	}
 	return record.Those(file.Run.Cells, func(c record.Cell) bool { return !skipped[c] })
+}
+
+// skippedBefore returns the networks with cells that were skipped, and why.
+func skippedBefore(file *record.File) (all []plan.Skip) {
+	for _, t := range file.Trials {
+		if t.Status == record.Skipped {
+			all = record.AddNew(all, plan.Skip{Network: t.Cell.Network, Reason: told(t.Reason)})
+		}
+	}
+	return all
 }
 
 // ownID reports whether an id can be one of newID's. Control groups, images and pages of a run are named after it.

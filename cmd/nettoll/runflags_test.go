@@ -102,10 +102,13 @@ func TestRestOfARun(t *testing.T) {
 func TestNotSkipped(t *testing.T) {
 	host, bridge, ovs := record.Cell{Network: "host"}, record.Cell{Network: "bridge"}, record.Cell{Network: "ovs"}
 	f := &record.File{Run: record.Run{Cells: []record.Cell{host, bridge, ovs}}, Trials: []record.Trial{
-		{Cell: ovs, Round: 1, Status: record.Skipped}, {Cell: bridge, Round: 1, Status: record.Failed}, {Cell: host, Round: 1, Status: record.OK},
+		{Cell: ovs, Round: 1, Status: record.Skipped, Reason: "no\x1b[2J module"}, {Cell: bridge, Round: 1, Status: record.Failed}, {Cell: host, Round: 1, Status: record.OK},
 	}}
 	if got := notSkipped(f); !slices.Equal(got, []record.Cell{host, bridge}) {
 		t.Errorf("got %+v", got)
+	}
+	if got := skippedBefore(f); len(got) != 1 || got[0].Network != "ovs" || strings.Contains(got[0].Reason, "\x1b") {
+		t.Errorf("skipped before: %+v", got)
 	}
 }
 
