@@ -461,8 +461,8 @@ func runDoubts(f *record.File, res Result, in circumstances) (out warnings) {
 	then := "resume this run (--resume) for the rest"
 	if _, orderly := ending(f); !orderly {
 		text = "the run did not finish cleanly"
-	} else if res.End == record.EndFailed && res.EndDetail == "" { // a resumed run would give up the same cells
-		then = "mend what failed, and begin another run for the rest"
+	} else if in.gaveUp {
+		then = anew + " for the rest"
 	}
 	if text != "" {
 		out.add(WarnUnfinished, "what was measured is valid; "+then, "%s; complete rounds: %d", text, res.Rounds)

@@ -80,13 +80,22 @@ func Percent(share float64) string {
 // bound describes what ended a run.
 type bound struct {
 	end       string
+	gaveUp    bool    // all cells: a resumed run would end at once
 	maxRounds int     // limit of rounds; 0 means none
 	round     float64 // seconds per round on average; 0 if unknown
 }
 
+// gaveUp reports whether a run ended because every cell is skipped or given up.
+func gaveUp(reason, detail string) bool { return reason == record.EndFailed && detail == "" }
+
+const anew = "mend what failed, and begin another run"
+
 // more returns advice that gives a run this number of rounds: the flag for what ended the run, and
 // --max-rounds if that limit is lower.
 func (b bound) more(rounds int) string {
+	if b.gaveUp {
+		return anew
+	}
 	limit := ""
 	if b.maxRounds > 0 && b.maxRounds < rounds {
 		limit = fmt.Sprintf(" --max-rounds %d", rounds)

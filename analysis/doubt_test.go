@@ -238,6 +238,7 @@ func TestRemediesThatAreMoreRounds(t *testing.T) {
 		record.EndMaxRounds:   "allow more rounds (--max-rounds 24)",
 		record.EndPrecision:   "ask for more rounds (--min-rounds 24 --max-rounds 24)",
 		record.EndInterrupted: "resume this run (--resume)",
+		record.EndFailed:      "mend what failed, and begin another run", // everything was given up
 	} {
 		res := Analyze(file(end))
 		for network, code := range map[string]string{"host": WarnNoisy, "bridge": WarnAlike} {

@@ -28,7 +28,7 @@ type Aim struct {
 }
 
 func newCircumstances(res Result, all []series) circumstances {
-	in := circumstances{judging: judgingOf(res.Limits), machine: res.Run.Machine, limits: res.Limits, bound: bound{end: res.End, maxRounds: res.Limits.MaxRounds},
+	in := circumstances{judging: judgingOf(res.Limits), machine: res.Run.Machine, limits: res.Limits, bound: bound{end: res.End, gaveUp: gaveUp(res.End, res.EndDetail), maxRounds: res.Limits.MaxRounds},
 		reached: map[record.Cell]Reached{}, aim: Aim{Wanted: res.Limits.Precision}}
 	compared, rounds := comparedCells(all), 0
 	for _, c := range all {

@@ -80,7 +80,7 @@ func SelfCheck(f *record.File, block int) FalseAlarms {
 		out.Metrics = append(out.Metrics, m)
 	}
 	why, _ := ending(f)
-	out.More = bound{why.Reason, f.Limits().MaxRounds, f.Spent / float64(max(1, rounds))}.more(max(block, 2*rounds))
+	out.More = bound{why.Reason, gaveUp(why.Reason, why.Detail), f.Limits().MaxRounds, f.Spent / float64(max(1, rounds))}.more(max(block, 2*rounds))
 	out.judge(conf, rounds)
 	return out
 }
