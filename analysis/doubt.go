@@ -166,16 +166,24 @@ func warnNotPrecise(k record.Kind, in circumstances) Warning {
 // offloads are the ones that --offload off turns off, under their names in endpoints.
 var offloads = []string{"tso", "gso", "gro", "lro", "tx-checksum", "rx-checksum", "udp-gso"}
 
-// levelling returns the flags that make endpoints alike in some of the attributes that differ.
-func levelling(c record.Cell, what []difference) string {
+// onMachine reports whether an end of the network's traffic is a machine of the user's itself, whose devices are not changed.
+func onMachine(network string, at *record.Venue) bool {
+	_, name, elsewhere := strings.Cut(network, ":")
+	private := at != nil && (at.PrivateEngine || at.PrivateCluster)
+	return elsewhere && !private && (name == "native" || name == "host" || strings.HasPrefix(name, "published"))
+}
+
+// levelling returns the flags that make endpoints alike in some of the attributes that differ, as far as they are possible there.
+func levelling(c record.Cell, what []difference, at *record.Venue) string {
+	fixed := onMachine(c.Network, at) || onMachine(c.Native(), at)
 	differs := func(attribute string) bool {
 		return slices.ContainsFunc(what, func(d difference) bool { return d.attribute == attribute })
 	}
 	var flags []string
-	if !c.Normalize && (differs("MTU") || differs("MSS")) {
+	if !fixed && !c.Normalize && (differs("MTU") || differs("MSS")) {
 		flags = append(flags, "--normalize")
 	}
-	if c.Offload == "" && slices.ContainsFunc(offloads, differs) {
+	if !fixed && c.Offload == "" && slices.ContainsFunc(offloads, differs) {
 		flags = append(flags, "--offload off")
 		if c.Native() == record.Native(1) { // its loopback device does some offloads on its own
 			flags = append(flags, "--baseline veth")
@@ -226,7 +234,7 @@ func doubts(row Row, c series, in circumstances) warnings {
 		baseEnds, baseFlows := c.base.lastSetup()
 		if d := differences(ends, flows, baseEnds, baseFlows); len(d) > 0 {
 			advice := "part of the difference may come from this rather than from the network"
-			if remedy := levelling(c.cell, d); remedy != "" {
+			if remedy := levelling(c.cell, d, in.limits.Venue); remedy != "" {
 				advice += "; " + remedy + " to rule that out"
 			}
 			texts := record.Each(d, func(one difference) string { return one.text })

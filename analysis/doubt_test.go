@@ -275,8 +275,30 @@ func TestLevelling(t *testing.T) {
 		{two, []difference{{attribute: "MTU"}, {attribute: "congestion control"}}, "measure with --normalize --congestion"},
 		{two, []difference{{attribute: "qdisc"}}, ""},
 	} {
-		if got := levelling(tt.cell, tt.what); got != tt.want {
+		if got := levelling(tt.cell, tt.what, nil); got != tt.want {
 			t.Errorf("%q: %q, want %q", tt.what, got, tt.want)
+		}
+	}
+}
+
+// Devices of a machine of the user's are not changed, and those of a private engine's host are.
+func TestLevellingOnMachinesOfTheUser(t *testing.T) {
+	docker, published, both := streamCell("docker:bridge"), streamCell("docker:published"), streamCell("docker:bridge")
+	docker.Baseline, published.Baseline, both.Baseline = "docker:native", "docker:bridge", "docker:macvlan"
+	what := []difference{{attribute: "MTU"}, {attribute: "tso"}, {attribute: "congestion control"}}
+	const all = "measure with --normalize --offload off --congestion"
+	for _, tt := range []struct {
+		cell record.Cell
+		at   *record.Venue
+		want string
+	}{
+		{docker, &record.Venue{}, "measure with --congestion"},
+		{published, nil, "measure with --congestion"},
+		{both, &record.Venue{}, all},
+		{docker, &record.Venue{PrivateEngine: true}, all},
+	} {
+		if got := levelling(tt.cell, what, tt.at); got != tt.want {
+			t.Errorf("%s against %s: %q, want %q", tt.cell.Network, tt.cell.Baseline, got, tt.want)
 		}
 	}
 }
