@@ -48,6 +48,15 @@ func TestEveryTrialKeepsItsCost(t *testing.T) {
 	}
 }
 
+// TestReadingsAreAsLateAsTheirDaemons has a machine that was read for the network of the turn before. What is read only now, such as
+// daemons, may be late.
+func TestReadingsAreAsLateAsTheirDaemons(t *testing.T) {
+	began := time.Now()
+	if e := (&watcher{}).read(t.Context(), func() sight { return sight{} }); e.at.Before(began) {
+		t.Errorf("read at %v, before %v", e.at, began)
+	}
+}
+
 // TestMixedTrafficHasNoSharedFigures checks that bytes and transactions are not added up, and that
 // the CPU time of streams is not charged to the transactions that run with them.
 func TestMixedTrafficHasNoSharedFigures(t *testing.T) {

@@ -146,13 +146,11 @@ func (m *machines) snap(ctx context.Context) ([]sampler.Snapshot, error) {
 type sight struct {
 	machines []sampler.Snapshot
 	switches uint64
-	at       time.Time // when the machines had been read
 	err      error
 }
 
 func (m *machines) look(ctx context.Context) (s sight) {
 	s.machines, s.err = m.snap(ctx)
-	s.at = time.Now()
 	if s.err == nil {
 		s.switches, s.err = sampler.Switches("/proc")
 	}

@@ -57,7 +57,7 @@ type edge struct {
 	daemons    []sampler.ProcessTime
 	containers []sampler.ProcessTime
 	switches   uint64
-	at         time.Time // when the machines had been read
+	at         time.Time // when the machines had been read, and the daemons were about to be
 	late       bool      // a turn had begun by then
 	err        error
 	uncounted  error                   // of the first container whose CPU time could not be read
@@ -149,7 +149,7 @@ func (w *watcher) read(ctx context.Context, look func() sight) edge {
 		})
 	}
 	seen := look()
-	e.machines, e.switches, e.at, e.err = seen.machines, seen.switches, seen.at, seen.err
+	e.machines, e.switches, e.at, e.err = seen.machines, seen.switches, time.Now(), seen.err
 	for _, d := range w.daemons {
 		if e.err == nil {
 			var t sampler.ProcessTime
