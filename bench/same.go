@@ -256,7 +256,7 @@ func aloneQuick(ctx context.Context, w *work) error {
 
 // aloneFull has few rounds of long trials: half of a round of the full suite goes to starting daemons. Streams are
 // measured with client and server on one CPU, and with socket buffers of a fixed size, since throughput on two CPUs varies
-// by a tenth from one build of a network to the next, whatever else stands, and on one by a hundredth (docs/measured).
+// by a tenth from one build of a network to the next, whatever else stands, and on one by a few hundredths (docs/measured).
 func aloneFull(ctx context.Context, w *work) error {
 	s := newSides("alone", "among")
 	w.total = 4 * w.size
