@@ -126,9 +126,9 @@ func Budget(seconds float64) string {
 	return strings.TrimSuffix((d.Truncate(time.Hour) + time.Hour).String(), "0m0s")
 }
 
-// longer returns advice that makes windows longer. A turn has a fixed length.
-func (in circumstances) longer() string {
-	if in.limits.Turns {
+// longer returns advice that makes the windows of a tool longer. A turn has a fixed length, and only the engine takes turns.
+func (in circumstances) longer(tool string) string {
+	if in.limits.Turns && tool == referenceTool {
 		return "measure whole trials with longer windows (--turns=false -t)"
 	}
 	return "measure longer windows (-t)"
@@ -326,7 +326,7 @@ func carried(c series, in circumstances) (out warnings) {
 		texts := record.Gather(trials[len(trials)-1], func(w of) string { return w.Text })
 		advice := carriedAdvice[same[0].Code]
 		if same[0].Code == warnStarved {
-			advice += in.longer()
+			advice += in.longer(c.cell.Tool)
 		}
 		for _, text := range texts {
 			n := len(trials) // the text of a warning can differ from trial to trial
@@ -422,5 +422,5 @@ func uncovered(trials []*record.Trial, in circumstances) []Warning {
 	return []Warning{{WarnUncovered,
 		fmt.Sprintf("in %d of %d trials the counted transactions cover less than %s of the window, as little as %s: the rest was spent in slow ones that began before it, on lost datagrams, or waiting for a CPU",
 			n, known, Percent(leastCovered), Percent(least)),
-		"the slowest are missing from the percentiles: " + in.longer() + ", or stop other work on the machine"}}
+		"the slowest are missing from the percentiles: " + in.longer(trials[0].Cell.Tool) + ", or stop other work on the machine"}}
 }

@@ -281,6 +281,22 @@ func TestLevelling(t *testing.T) {
 	}
 }
 
+// Other tools than the engine take no turns, so a longer window is enough.
+func TestLongerWindowsOfATool(t *testing.T) {
+	for tool, turns := range map[string]bool{"engine": true, "iperf3": false} {
+		c := streamCell("host")
+		c.Tool = tool
+		tr := throughputTrial(c, 1, 1e9)
+		tr.Warnings = []record.Warning{{Code: warnStarved, Text: "1 of 1 flows received nothing"}}
+		f := fileOf(tr)
+		f.Run.Settings.Turns = true
+		w := warningOf(t, rowOf(t, Analyze(f), "host").Warnings, warnStarved)
+		if strings.Contains(w.Advice, "--turns=false") != turns || !strings.Contains(w.Advice, "longer windows") {
+			t.Errorf("%s: %q", tool, w.Advice)
+		}
+	}
+}
+
 // Devices of a machine of the user's are not changed, and those of a private engine's host are.
 func TestLevellingOnMachinesOfTheUser(t *testing.T) {
 	docker, published, both := streamCell("docker:bridge"), streamCell("docker:published"), streamCell("docker:bridge")
