@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -66,7 +67,9 @@ func TestCut(t *testing.T) {
 
 // TestForecast checks that a run reports what the wanted precision takes: as much as its least precise cell needs,
 // at the pace of its own rounds.
-func TestForecast(t *testing.T) {
+func TestForecast(t *testing.T) { synctest.Test(t, forecast) } // by a clock that stands still
+
+func forecast(t *testing.T) {
 	var out strings.Builder
 	p := &progress{w: &out, set: record.Settings{Precision: 0.05, MaxRounds: 40}, began: time.Now().Add(-20 * time.Second)}
 	p.Round(7, 4)
