@@ -16,10 +16,12 @@ import (
 	"nettoll/record"
 )
 
-// engineRun is a run over several networks of an engine.
-var engineRun = []string{
-	"nettoll", "run", "docker:bridge", "docker:user-bridge", "docker:published", "--hosts", "1", "--workloads", "tcp_rr", "--placement", "free",
-	"-t", "50ms", "--warmup", "50ms", "--min-rounds", "2", "--max-rounds", "2", "-o", "x.ndjson",
+// engineRun is a run of so many rounds over several networks of an engine.
+func engineRun(rounds string) []string {
+	return []string{
+		"nettoll", "run", "docker:bridge", "docker:user-bridge", "docker:published", "--hosts", "1", "--workloads", "tcp_rr", "--placement", "free",
+		"-t", "50ms", "--warmup", "50ms", "--min-rounds", rounds, "--max-rounds", rounds, "-o", "x.ndjson",
+	}
 }
 
 func TestClean(t *testing.T) {
@@ -29,7 +31,7 @@ func TestClean(t *testing.T) {
 		t.Errorf("on an engine without a trace: %q", out)
 	}
 
-	p := e.inside(t, t.TempDir(), engineRun...)
+	p := e.inside(t, t.TempDir(), engineRun("20")...) // longer than the test takes until it kills it
 	until(t, "the run has containers", func() bool {
 		return p.ended() || strings.Contains(fmt.Sprint(e.labelled(t)), "container ")
 	})
@@ -131,7 +133,7 @@ func TestEngineCrash(t *testing.T) {
 
 func (e *theirEngine) crash(t *testing.T, what string, after time.Duration, r *rand.Rand) {
 	dir := t.TempDir()
-	p := e.inside(t, dir, engineRun...)
+	p := e.inside(t, dir, engineRun("2")...)
 	time.Sleep(after)
 	switch what {
 	case "nettoll":

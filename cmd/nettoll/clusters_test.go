@@ -371,7 +371,7 @@ func TestInCluster(t *testing.T) {
 	})
 	t.Run("nothing is left of those that were killed", func(t *testing.T) {
 		// A pod waits for 60 s to be attached to, and the cluster keeps a Job for 30 s; its controllers take their time.
-		const most = 150 * time.Second
+		const most = 90*time.Second + patience
 		for ; ; time.Sleep(time.Second) {
 			left := a.left(t, "restricted")
 			if len(left) == 0 {

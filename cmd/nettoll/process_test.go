@@ -23,8 +23,13 @@ import (
 	"nettoll/record"
 )
 
-// patience bounds every wait; it is not an expectation.
-const patience = 60 * time.Second
+// patience bounds every wait; it is not an expectation. Whole runs are waited for, on machines with ten times as much to do as they
+// have CPUs.
+const patience = 5 * time.Minute
+
+// attempts is how often a run is begun that should succeed: beside other tests, a tool may get no CPU time for its whole trial. What
+// is wrong fails each time.
+const attempts = 3
 
 // started is a running nettoll, with its output so far.
 type started struct {
@@ -109,6 +114,19 @@ func (p *started) signal(t *testing.T, s syscall.Signal) {
 	if err := p.Process.Signal(s); err != nil {
 		t.Fatalf("%v; it said:\n%s", err, p.said())
 	}
+}
+
+// stop stops the program, until SIGCONT continues it.
+func (p *started) stop(t *testing.T) {
+	t.Helper()
+	p.signal(t, syscall.SIGSTOP)
+	until(t, "it has stopped", func() bool {
+		is, err := procfs.NewProc(p.Process.Pid)
+		iferr.Fatal(t, err)
+		stat, err := is.Stat()
+		iferr.Fatal(t, err)
+		return stat.State == "T"
+	})
 }
 
 // until waits for a condition. Some conditions look through all processes of the machine, so two thirds of the

@@ -33,9 +33,13 @@ func TestSignals(t *testing.T) {
 			if len(made) == 0 {
 				t.Error("no namespace of the run is found")
 			}
-			p.signal(t, s)
-			if s == syscall.SIGINT {
-				_ = p.Process.Signal(s) // at once: some programs send two signals that mean one
+			all := []syscall.Signal{s}
+			if s == syscall.SIGINT { // some programs send two signals that mean one: it gets both at the same moment
+				p.stop(t)
+				all = append(all, syscall.SIGTERM, syscall.SIGCONT)
+			}
+			for _, one := range all {
+				p.signal(t, one)
 			}
 			p.ends(t, exitInterrupted)
 			if !strings.Contains(p.out.String(), "tcp_rr by engine") {
