@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
 
 	"nettoll/internal/netns"
 	"nettoll/internal/testutil/iferr"
@@ -32,8 +33,8 @@ var (
 	engineBridge = netip.MustParseAddr("198.19.240.1")
 )
 
-// lanFirst to lanLast are the ports of a server with one client.
-const lanFirst, lanLast = 20001, 20008
+// lanFirst to lanLast are the ports of a server with one client. At lanNobody nobody ever listens.
+const lanFirst, lanLast, lanNobody = 20001, 20008, 9
 
 // lanSuite has every server of every tool, on all networks where others could reach it.
 const lanSuite = `name: lan
@@ -150,18 +151,27 @@ func (l *lan) run(t *testing.T, network, baseline, family, workload string) {
 			watching.Go(func() { seen.persist(t, l.peer, to, done) })
 		}
 	}
-	p := l.e.inside(t, dir, "nettoll", "run", "--suite", "lan.yaml", "-o", "x.ndjson")
-	select {
-	case <-p.done:
-	case <-time.After(10 * time.Minute):
-		t.Error("nettoll did not end")
-		_ = p.Process.Kill()
+	var p *started
+	var file string
+	for i := range attempts {
+		file = fmt.Sprintf("%d.ndjson", i)
+		p = l.e.inside(t, dir, "nettoll", "run", "--suite", "lan.yaml", "-o", file)
+		select {
+		case <-p.done:
+		case <-time.After(10 * time.Minute):
+			t.Error("nettoll did not end")
+			_ = p.Process.Kill()
+		}
+		if p.status(t) != exitFailure || t.Failed() {
+			break
+		}
+		t.Logf("an attempt failed: %s", p.err.String())
 	}
 	close(done)
 	watching.Wait()
 
 	p.ends(t, exitOK)
-	good(t, filepath.Join(dir, "x.ndjson"))
+	good(t, filepath.Join(dir, file))
 	if seen.servers == 0 {
 		t.Error("no server was seen: nothing was proved")
 	}
@@ -301,9 +311,14 @@ func (s *sightings) try(t *testing.T, ns string, at netip.AddrPort, done <-chan 
 		if answered {
 			s.add("a peer on the LAN is answered from %v", at)
 		}
-		// A busy kernel does not answer each of them. At the bridge and behind it, nothing refuses.
-		if silent++; refused || !slices.Contains([]netip.Addr{lan4, lan6}, at.Addr()) {
+		// A busy kernel does not answer each of them, but then none at other ports either. At the bridge and behind it, nothing
+		// refuses.
+		if refused || !slices.Contains([]netip.Addr{lan4, lan6}, at.Addr()) {
 			silent = 0
+		} else if _, answers, err := datagram(netip.AddrPortFrom(at.Addr(), lanNobody)); err != nil {
+			return err
+		} else if answers {
+			silent++
 		}
 		if silent == 8 {
 			s.add("datagrams of a peer on the LAN are not refused at %v", at)
@@ -345,7 +360,21 @@ func datagram(to netip.AddrPort) (answered, refused bool, err error) {
 	_ = conn.SetDeadline(time.Now().Add(100 * time.Millisecond))
 	_, wrote := conn.Write([]byte("who is there?"))
 	n, read := conn.Read(make([]byte, 1500))
-	return n > 0, errors.Is(wrote, syscall.ECONNREFUSED) || errors.Is(read, syscall.ECONNREFUSED), nil
+	refused = errors.Is(wrote, syscall.ECONNREFUSED) || errors.Is(read, syscall.ECONNREFUSED)
+	if n == 0 && !refused { // it may have been refused while this thread waited for a CPU until the time was over
+		raw, err := conn.(*net.UDPConn).SyscallConn()
+		if err != nil {
+			return false, false, err
+		}
+		err = raw.Control(func(fd uintptr) {
+			code, _ := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ERROR)
+			refused = syscall.Errno(code) == syscall.ECONNREFUSED
+		})
+		if err != nil {
+			return false, false, err
+		}
+	}
+	return n > 0, refused, nil
 }
 
 // serversOf returns the processes of a server's program in the engine's namespaces, with their command lines.
