@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,6 +57,22 @@ func aRound(t *testing.T, p platform.Platform, tool workload.Tool, tech network.
 	})
 }
 
+// again measures up to three times, until no trial has failed that should not: beside other tests, an agent may get no CPU time for as
+// long as the ends wait for each other. What is wrong fails each time.
+func again(measure func() []record.Trial) (trials []record.Trial) {
+	for range 3 {
+		if trials = measure(); !anyFailed(trials, "") {
+			break
+		}
+	}
+	return trials
+}
+
+// anyFailed reports whether a trial has failed of another network than the given one.
+func anyFailed(trials []record.Trial, but string) bool {
+	return slices.ContainsFunc(trials, func(tr record.Trial) bool { return tr.Status == record.Failed && tr.Cell.Network != but })
+}
+
 // otherPath makes a network report another path.
 func otherPath(n *network.Network, path func(real []network.Hop) []network.Hop) {
 	real := n.Path
@@ -97,7 +114,7 @@ func TestPathIsProvedByWhatCrossedIt(t *testing.T) {
 				otherPath(n, func(real []network.Hop) []network.Hop { return c.path(host(n), real) })
 				return nil
 			})
-			tr := measure(t, lab.New(), engine.New(), a, 4)[0]
+			tr := again(func() []record.Trial { return measure(t, lab.New(), engine.New(), a, 4) })[0]
 			if tr.Status != c.status || (tr.Status == record.OK) != (tr.Reason == "") {
 				t.Errorf("%s with reason %q, want %s", tr.Status, tr.Reason, c.status)
 			}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,7 +33,12 @@ import (
 // inTurns measures one round of workloads over three networks of one host that take turns.
 func inTurns(t *testing.T, p platform.Platform, tool workload.Tool, between network.Driver, workloads ...string) []record.Trial {
 	t.Helper()
-	return takeTurns(t, p, tool, 1, map[string]network.Driver{"host": kernel.Host(), "veth": kernel.Veth(), "bridge": between}, workloads...)
+	return again(func() []record.Trial { return takeTurns(t, p, tool, 1, oneHost(between), workloads...) })
+}
+
+// oneHost returns three networks of one host.
+func oneHost(between network.Driver) map[string]network.Driver {
+	return map[string]network.Driver{"host": kernel.Host(), "veth": kernel.Veth(), "bridge": between}
 }
 
 func takeTurns(t *testing.T, p platform.Platform, tool workload.Tool, hosts int, networks map[string]network.Driver, workloads ...string) []record.Trial {
@@ -142,7 +148,8 @@ func TestTunnelsOfDaemonsDrain(t *testing.T) {
 		network string
 	}
 	var all []begun
-	for _, tr := range takeTurns(t, lab.New(), engine.New(), 2, networks, record.TCPStream) {
+	trials := again(func() []record.Trial { return takeTurns(t, lab.New(), engine.New(), 2, networks, record.TCPStream) })
+	for _, tr := range trials {
 		if tr.Status != record.OK {
 			t.Errorf("%s: %s, %s", tr.Cell.Network, tr.Status, tr.Reason)
 		}
@@ -195,17 +202,20 @@ func TestRelayedNetworksTakeNoTurns(t *testing.T) {
 		n.Relays = true
 		return nil
 	})
-	began, took := time.Now(), 0.0
+	var ends []time.Time
 	for _, tr := range inTurns(t, lab.New(), engine.New(), relayed, record.TCPRR) {
-		took += tr.Elapsed
+		ends = append(ends, tr.Started.Add(time.Duration(tr.Elapsed*float64(time.Second))))
 		said := slices.ContainsFunc(tr.Warnings, func(w record.Warning) bool { return strings.Contains(w.Text, "no turns were taken") })
 		if tr.Status != record.OK || len(tr.Slices) > 0 || !said {
 			t.Errorf("%s: %s, %s: %d slices; %v", tr.Cell.Network, tr.Status, tr.Reason, len(tr.Slices), tr.Warnings)
 		}
 	}
-	// The time to build is part of each, and all are built at the same time.
-	if whole := time.Since(began).Seconds(); took > 3*whole/2 {
-		t.Errorf("trials one after the other took %.3g s, in a run of %.3g s", took, whole)
+	// They were one after the other, though they were saved together.
+	slices.SortFunc(ends, time.Time.Compare)
+	for i := range len(ends) - 1 {
+		if apart := ends[i+1].Sub(ends[i]).Seconds(); apart < 0.199 { // a window
+			t.Errorf("a trial ended %.3g s after another", apart)
+		}
 	}
 }
 
@@ -253,28 +263,60 @@ func TestTurnsApart(t *testing.T) {
 	}
 }
 
-// midTurn returns the engine with a fault in the middle of turns.
-func midTurn(disturb func()) workload.Tool {
+// midTurn returns the engine with a fault in the middle of turns. missed reports whether it came when they were over, or turns were
+// taken again after it, as on a busy machine.
+func midTurn(disturb func()) (tool workload.Tool, missed func() bool) {
 	var once sync.Once
-	tool := engine.New()
+	var late atomic.Bool
+	var over time.Time // of the turns with the fault
+	done := make(chan struct{})
+	tool = engine.New()
 	stand := tool.Stand
 	tool.Stand = func(ctx context.Context, job workload.Job) (workload.Standing, error) {
 		s, err := stand(ctx, job)
-		return midStanding{s, func(first time.Time) {
-			once.Do(func() { time.AfterFunc(time.Until(first), disturb) })
+		return midStanding{s, done, func(when workload.Turns) {
+			once.Do(func() {
+				over = when.Over
+				time.AfterFunc(time.Until(when.Begins[when.Cold]), func() {
+					defer close(done)
+					disturb()
+					if time.Now().After(over) {
+						late.Store(true)
+					}
+				})
+			})
+			if !when.Over.Equal(over) {
+				late.Store(true)
+			}
 		}}, err
 	}
-	return tool
+	return tool, late.Load
 }
 
 type midStanding struct {
 	workload.Standing
-	begins func(first time.Time) // of the turns that count
+	done   <-chan struct{}      // closed after the fault
+	begins func(workload.Turns) // they are about to begin
 }
 
 func (s midStanding) Turns(ctx context.Context, when workload.Turns) ([]workload.Result, workload.Result, error) {
-	s.begins(when.Begins[when.Cold])
+	s.begins(when)
+	defer func() { <-s.done }()
 	return s.Standing.Turns(ctx, when)
+}
+
+// disturbed has networks take turns, with a fault in the middle of them upon which a network fails, or none (""). It does so again if the
+// fault came too late, or another network failed.
+func disturbed(t *testing.T, fails string, disturb func(), measure func(workload.Tool) []record.Trial) (trials []record.Trial) {
+	t.Helper()
+	for range 5 {
+		tool, missed := midTurn(disturb)
+		if trials = measure(tool); !missed() && !anyFailed(trials, fails) {
+			break
+		}
+		t.Log("it is measured again")
+	}
+	return trials
 }
 
 // TestFaultInMidTurn checks that a fault of one network is recorded on its trial, and that the other
@@ -307,8 +349,14 @@ func TestFaultInMidTurn(t *testing.T) {
 		}, record.Failed, "server h1c1: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			tool := midTurn(c.fault)
-			for _, tr := range inTurns(t, lab.New(), tool, between, record.TCPRR) {
+			fails := ""
+			if c.status == record.Failed {
+				fails = "bridge"
+			}
+			trials := disturbed(t, fails, c.fault, func(tool workload.Tool) []record.Trial {
+				return takeTurns(t, lab.New(), tool, 1, oneHost(between), record.TCPRR)
+			})
+			for _, tr := range trials {
 				want := record.OK
 				if tr.Cell.Network == "bridge" {
 					want = c.status
@@ -327,13 +375,14 @@ func TestFaultInMidTurn(t *testing.T) {
 // TestDaemonKilledInMidTurn kills the process that carries a network's payload.
 func TestDaemonKilledInMidTurn(t *testing.T) {
 	var built *network.Network
-	tool := midTurn(func() {
-		iferr.Error(t, unix.Kill(built.Daemons[0].PID, unix.SIGKILL))
-	})
+	kill := func() { iferr.Error(t, unix.Kill(built.Daemons[0].PID, unix.SIGKILL)) }
 	networks := map[string]network.Driver{
 		"native": kernel.Native(), "routed": kernel.Routed(), "udp-overlay-tun": shown(udpoverlay.NewTUN(), &built),
 	}
-	for _, tr := range takeTurns(t, lab.New(), tool, 2, networks, record.TCPRR) {
+	trials := disturbed(t, "udp-overlay-tun", kill, func(tool workload.Tool) []record.Trial {
+		return takeTurns(t, lab.New(), tool, 2, networks, record.TCPRR)
+	})
+	for _, tr := range trials {
 		want := record.OK
 		if tr.Cell.Network == "udp-overlay-tun" {
 			want = record.Failed
@@ -356,9 +405,9 @@ func TestMachinesClockJumps(t *testing.T) {
 		now := unix.NsecToTimeval(time.Now().Round(0).Add(by).UnixNano())
 		iferr.Error(t, unix.Settimeofday(&now))
 	}
-	tool := midTurn(func() { set(time.Hour) })
+	tool, _ := midTurn(func() { set(time.Hour) })
 	defer set(-time.Hour)
-	for _, tr := range inTurns(t, lab.New(), tool, kernel.Bridge(), record.TCPRR) {
+	for _, tr := range takeTurns(t, lab.New(), tool, 1, oneHost(kernel.Bridge()), record.TCPRR) {
 		if tr.Status != record.OK || tr.Elapsed <= 0 || tr.Elapsed > 1800 || tr.Window > 60 {
 			t.Errorf("%s: %s, %q, %v s in all, a window of %v s", tr.Cell.Network, tr.Status, tr.Reason, tr.Elapsed, tr.Window)
 		}
