@@ -100,10 +100,10 @@ func TestLateIsWhatWasReadLate(t *testing.T) {
 		own, other time.Duration // after the beginning of the turn
 		late       bool
 	}{
-		"all in time":           {-time.Second, -time.Second, false},
-		"the other in the turn": {-time.Second, while / 2, false},
-		"the own in the turn":   {while / 2, -time.Second, true},
-		"the other too late":    {-time.Second, 2 * while, true},
+		"all in time":           {-while, -while, false},
+		"the other in the turn": {-while, while / 2, false},
+		"the own in the turn":   {while / 2, -while, true},
+		"the other too late":    {-while, 2 * while, true},
 	} {
 		a := &farAgent{known: map[string]int{}, edges: map[int]int{}}
 		for _, p := range []*player{own, other} {
