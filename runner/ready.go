@@ -234,8 +234,8 @@ func unsettled(s *record.Settle, unknown error) []record.Warning {
 }
 
 // greetTime bounds the time in which the first packet has to cross a network that reports that it
-// is ready.
-const greetTime = 5 * time.Second
+// is ready. On a busy machine, an end alone may wait some seconds for a CPU.
+const greetTime = 10 * time.Second
 
 // greet waits until a packet has crossed between all pairs, in each direction, once per IP version:
 // daemons that report that they are connected may not carry packets yet.

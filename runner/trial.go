@@ -27,7 +27,7 @@ const (
 
 // attempts is how often a trial is begun, at most, if an end hears too late when to start. Attempts that
 // fail for this reason have measured nothing.
-const attempts = 3
+const attempts = 5
 
 // trial measures one cell once. Errors are recorded in the trial.
 func (s *session) trial(ctx context.Context, c record.Cell, began time.Time) record.Trial {

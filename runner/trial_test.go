@@ -138,13 +138,13 @@ func TestLateStartIsRepeated(t *testing.T) {
 	for _, c := range []struct {
 		late   int64 // attempts of each trial
 		status record.Status
-	}{{2, record.OK}, {3, record.Failed}} {
+	}{{4, record.OK}, {5, record.Failed}} {
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(&way{name: "bridge"})
 			b.Settings.MaxRounds = 1
 			var attempts atomic.Int64
 			b.tool.run = func(ctx context.Context, _ int64, job workload.Job) (workload.Result, error) {
-				if (attempts.Add(1)-1)%3 < c.late {
+				if (attempts.Add(1)-1)%5 < c.late {
 					return workload.Result{}, fmt.Errorf("server h1c1: %w, by 53ms", workload.ErrLate)
 				}
 				return b.tool.well(ctx, job)
@@ -156,7 +156,7 @@ func TestLateStartIsRepeated(t *testing.T) {
 			if len(trials) != 1 || trials[0].Status != c.status || trials[0].Status == record.Failed && !strings.Contains(trials[0].Reason, "by 53ms") {
 				t.Errorf("late %d times: %+v", c.late, trials)
 			}
-			if n := attempts.Load(); n%3 != 0 {
+			if n := attempts.Load(); n%5 != 0 {
 				t.Errorf("late %d times: %d attempts", c.late, n)
 			}
 		})
