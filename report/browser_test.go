@@ -23,6 +23,9 @@ import (
 	"nettoll/internal/testutil/iferr"
 )
 
+// browserTime bounds the start of the browser, and all of its work.
+const browserTime = 5 * time.Minute
+
 // browser starts Chromium, or skips the test. If NETTOLL_REQUIRE names "browser", its absence is a failure.
 func browser(t *testing.T) context.Context {
 	t.Helper()
@@ -44,7 +47,7 @@ func browser(t *testing.T) context.Context {
 	iferr.Fatal(t, err)
 	t.Cleanup(func() { iferr.Error(t, os.RemoveAll(temporary)) })
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
-		chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.Env("TMPDIR="+temporary),
+		chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.Env("TMPDIR="+temporary), chromedp.WSURLReadTimeout(browserTime),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-sync", true))
 	allocated, stop := chromedp.NewExecAllocator(context.Background(), options...)
@@ -54,7 +57,7 @@ func browser(t *testing.T) context.Context {
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatalf("start %s: %v", path, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, browserTime)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -138,7 +141,7 @@ func checkSaving(t *testing.T, ctx context.Context) {
 			.then((what) => saved.push([name, what]));
 	}, document.querySelectorAll("figure.curves .save button").forEach((b) => b.click()), true`)
 	var saved [][]string
-	for deadline := time.Now().Add(20 * time.Second); len(saved) < buttons && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(browserTime / 2); len(saved) < buttons && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		saved = evaluate[[][]string](t, ctx, "saved")
 	}
 	if len(saved) != buttons || buttons < 2 {
