@@ -162,8 +162,8 @@ func Sweep(run string) (removed []string, err error) {
 }
 
 // removalTime bounds how long the kernel may take to release processes that have just ended in a
-// control group.
-const removalTime = 2 * time.Second
+// control group. On a busy machine these wait for a CPU before they end.
+const removalTime = 20 * time.Second
 
 // Remove removes control groups of a lab that has ended, unless they are in use.
 func Remove(names []string) {
