@@ -87,7 +87,7 @@ const (
 // missing returns a function that reports why a program cannot be used. It probes once, for no longer than a
 // program needs to print its version.
 func missing(t workload.Tool) func() string {
-	const patience = 10 * time.Second
+	const patience = 30 * time.Second
 	return sync.OnceValue(func() string {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()

@@ -66,8 +66,8 @@ func remedy(name, get string) string {
 	return fmt.Sprintf("%s, or give its path with --tool-path %s=FILE", get, name)
 }
 
-// versionTime bounds how long a program may take to print its version.
-const versionTime = 5 * time.Second
+// versionTime bounds how long a program may take to print its version, also on a busy machine.
+const versionTime = 20 * time.Second
 
 // Say runs a program here and returns its output on both streams, for reading its version. Its exit
 // status does not matter: some programs answer --version with 1.
