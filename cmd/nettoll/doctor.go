@@ -276,7 +276,7 @@ func engineState(ctx context.Context) string {
 }
 
 // offerTime bounds the wait for the user's engine after a run that does not use it.
-const offerTime = 3 * time.Second
+const offerTime = 10 * time.Second
 
 // offerEngine reports, after a run that used no engine, how to compare the networks of an engine that answers here
 // with those of the lab.
