@@ -108,7 +108,7 @@ type lan struct {
 // joinLAN gives the engine's machine a LAN with a peer.
 func (e *theirEngine) joinLAN(t *testing.T) *lan {
 	t.Helper()
-	peer := startProgram(t, t.TempDir(), "unshare", "--net", "sleep", "1000")
+	peer := startProgram(t, t.TempDir(), "unshare", "--net", "sleep", "100000")
 	l := &lan{e, fmt.Sprintf("/proc/%d/ns/net", e.init), fmt.Sprintf("/proc/%d/ns/net", peer.Process.Pid)}
 	own, _ := os.Readlink("/proc/self/ns/net")
 	until(t, "the peer has a network of its own", func() bool {
