@@ -49,7 +49,7 @@ begin() {
 	# waits for the end of that output waits until they are gone.
 	setsid bash -c '
 		tail --pid="$1" -f /dev/null
-		for try in {1..100}; do
+		for try in {1..600}; do
 			left=$(find $2 -mindepth 1 -maxdepth 1 -name "$3")
 			[[ $left ]] || exit 0
 			find $left -depth -type d -exec rmdir {} \; 2>/dev/null
@@ -89,11 +89,11 @@ ask() {
 # until_so waits for a command to succeed.
 until_so() {
 	local tries
-	for tries in {1..300}; do
+	for tries in {1..1500}; do
 		if "$@" >/dev/null 2>&1; then return; fi
 		sleep 0.2
 	done
-	echo "in a minute, this has not come true: $*" >&2
+	echo "in five minutes, this has not come true: $*" >&2
 	tail -n 5 log/* >&2
 	return 1
 }
