@@ -165,7 +165,7 @@ func (c *Cluster) Wake() error {
 }
 
 // forgetting is how long felix may take to remove what it has written for pods that are gone.
-const forgetting = 10 * time.Second
+const forgetting = 30 * time.Second
 
 // forgotten returns an error if felix says that a pod has its rules.
 func (n *Node) forgotten(context.Context) error {

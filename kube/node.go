@@ -169,7 +169,7 @@ func inherit(path string) error {
 }
 
 // endTime bounds the wait for a node's processes to end once they are killed.
-const endTime = 5 * time.Second
+const endTime = 30 * time.Second
 
 // end kills all processes of the node's control groups: containers, and the shims that containerd leaves
 // behind.

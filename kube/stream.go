@@ -186,7 +186,7 @@ func (i input) Close() error {
 }
 
 // killTime is how long a process may take to end once it is killed.
-const killTime = 10 * time.Second
+const killTime = 30 * time.Second
 
 // Kill implements platform.Process. The API cannot end a process, so without a function kill the connection is closed.
 func (s *stream) Kill() error {
