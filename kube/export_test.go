@@ -45,7 +45,7 @@ func (c *Container) Ended(t *testing.T) error {
 	t.Helper()
 	select {
 	case <-c.first.Done():
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("the agent goes on")
 	}
 	return c.first.Err()

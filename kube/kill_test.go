@@ -87,7 +87,7 @@ func (v *victim) run(config, ns, agent string) error {
 		return err
 	}
 	var status syscall.WaitStatus
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		pid, err := syscall.Wait4(v.cmd.Process.Pid, &status, syscall.WNOHANG|syscall.WUNTRACED, nil)
 		switch {
 		case err != nil:
