@@ -31,9 +31,7 @@ import (
 	platforms "nettoll/platform/ssh"
 	"nettoll/platform/ssh/sshtest"
 	"nettoll/record"
-	"nettoll/runner"
 	"nettoll/sampler"
-	"nettoll/workload"
 	"nettoll/workload/engine"
 )
 
@@ -169,18 +167,7 @@ func conform(t *testing.T, lan *sshtest.LAN, p *counting, d network.Driver, host
 		}
 		return nil
 	})
-	var trials []record.Trial
-	r := &runner.Runner{
-		Networks: map[string]runner.Recipe{"ssh:" + d.Name: {Platform: p, Driver: looked}},
-		Tools:    map[string]workload.Tool{engine.Name: engine.New()},
-		Machine:  machine, Cells: cells, Unwatched: true,
-		Settings: record.Settings{Duration: 0.1, Warmup: 0.1, MinRounds: 1, MaxRounds: 1, Confidence: 0.95, Seed: 1},
-		Save:     func(t record.Trial) error { trials = append(trials, t); return nil },
-		Enough:   func([]record.Trial) map[string]bool { return nil },
-	}
-	if _, err := r.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	trials := networktest.Measure(t, p, looked, cells)
 	for _, trial := range trials {
 		switch {
 		case trial.Status == record.Skipped && missing(trial):
@@ -206,7 +193,7 @@ func conform(t *testing.T, lan *sshtest.LAN, p *counting, d network.Driver, host
 	if len(trials) != len(cells) {
 		t.Errorf("%d trials of %d cells", len(trials), len(cells))
 	}
-	if n := p.quiet - quiet; n < len(cells) || p.over != p.quiet { // more where an end was ready too late, and the trial began again
+	if n := p.quiet - quiet; n < len(cells) || p.over != p.quiet { // more where the trial began again
 		t.Errorf("the platform was quiet in %d of %d trials, and %d of %d times have ended", n, len(cells), p.over, p.quiet)
 	}
 	if now := state(t, lan); !reflect.DeepEqual(before, now) {
