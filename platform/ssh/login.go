@@ -61,6 +61,9 @@ func (s *SSH) connect(ctx context.Context, name, target string) (*machine, error
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		return nil, &unreachable{target, errors.New("there is no ssh here"), "install it, as by apt install openssh-client"}
 	}
+	if err != nil && asked.Err() != nil {
+		return nil, context.Cause(asked)
+	}
 	if err != nil {
 		return nil, err
 	}
