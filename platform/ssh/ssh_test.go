@@ -1,6 +1,7 @@
 package ssh
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/agent"
+	"nettoll/internal/await"
 	"nettoll/internal/bootstrap"
 	"nettoll/internal/nl"
 	"nettoll/internal/remote"
@@ -170,7 +172,7 @@ func TestSlow(t *testing.T) {
 func TestVanishes(t *testing.T) {
 	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{})
 	s := machines(t, 1, Options{})
-	s.beat, s.patience = 50*time.Millisecond, time.Second
+	s.beat, s.patience = 50*time.Millisecond, 10*time.Second // for a busy machine to answer until it vanishes
 	h, err := s.Hosts(t.Context(), platform.HostRequest{Count: 1})
 	iferr.Fatal(t, err)
 	c, err := agent.Start(t.Context(), h.All()[0])
@@ -304,17 +306,16 @@ func TestSweep(t *testing.T) {
 	const folder = "folder /tmp/nettoll-"
 	mark := bootstrap.Mark()
 	login := exec.Command("ssh", "a", "exec sh -c '"+bootstrap.Script(mark)+"'")
-	in, err := login.StdinPipe() // nothing comes
-	if err == nil {
-		err = login.Start()
-	}
-	iferr.Fatal(t, err)
+	in, err1 := login.StdinPipe() // nothing comes
+	out, err2 := login.StdoutPipe()
+	iferr.Fatal(t, errors.Join(err1, err2, login.Start()))
 	defer in.Close()
 	shells := lan.Busy(t, 0, mark)
-	for began := time.Now(); folders() == 0; time.Sleep(10 * time.Millisecond) {
-		if time.Since(began) > time.Minute {
-			t.Fatal("the shell makes no folder")
-		}
+	said := bufio.NewScanner(out)
+	for said.Scan() && !strings.HasPrefix(said.Text(), mark+" send") { // it then uses a folder
+	}
+	if folders() != 1 {
+		t.Fatalf("the shell has %d folders: %v", folders(), said.Err())
 	}
 	check(remote.Sweep{Remove: true, All: true}, folder, "an agent is being received there")
 	for _, pid := range shells {
@@ -339,6 +340,13 @@ func TestSweep(t *testing.T) {
 	agent := fmt.Sprintf("agent %d", pid)
 	check(remote.Sweep{Remove: true}, agent, "a run may be using it")
 	iferr.Fatal(t, unix.Kill(pid, unix.SIGSTOP))
+	iferr.Fatal(t, await.Until(t.Context(), time.Minute, time.Millisecond, func(context.Context) (missing, err error) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if !strings.Contains(string(stat), ") T ") { // a signal takes a moment
+			missing = fmt.Errorf("the agent is not stopped: %s", stat)
+		}
+		return missing, err
+	}))
 	check(remote.Sweep{}, agent, "")
 	check(remote.Sweep{Remove: true}, agent, "")
 	lan.Empty(t, 0)
