@@ -169,7 +169,7 @@ func (a admin) balance(t *testing.T, namespace string) {
 // returns the kubeconfig.
 func (a admin) user(t *testing.T, namespace, level string) string {
 	t.Helper()
-	a.ask(t, http.MethodPost, "/api/v1/namespaces", object{"metadata": object{"name": namespace, "labels": object{"pod-security.kubernetes.io/enforce": level}}}, nil)
+	a.namespace(t, namespace, level)
 	meta, at, rbac := object{"name": "me"}, "/api/v1/namespaces/"+namespace+"/serviceaccounts", "/apis/rbac.authorization.k8s.io/v1/namespaces/"+namespace
 	a.ask(t, http.MethodPost, at, object{"metadata": meta}, nil)
 	a.ask(t, http.MethodPost, rbac+"/roles", object{"metadata": meta, "rules": documentedRights(t)}, nil)
@@ -177,6 +177,7 @@ func (a admin) user(t *testing.T, namespace, level string) string {
 		"metadata": meta, "roleRef": object{"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "me"},
 		"subjects": []object{{"kind": "ServiceAccount", "name": "me", "namespace": namespace}},
 	}, nil)
+	a.knows(t, "system:serviceaccount:"+namespace+":me", namespace, documentedRights(t)[0])
 	var made struct{ Status struct{ Token string } }
 	a.ask(t, http.MethodPost, at+"/me/token", object{"spec": object{}}, &made)
 	text, err := json.Marshal(object{
@@ -189,6 +190,31 @@ func (a admin) user(t *testing.T, namespace, level string) string {
 	path := filepath.Join(t.TempDir(), "config")
 	iferr.Fatal(t, os.WriteFile(path, text, 0o600))
 	return path
+}
+
+// namespace makes a namespace at a level of pod security, and returns when pods can be made there.
+func (a admin) namespace(t *testing.T, name, level string) {
+	t.Helper()
+	a.ask(t, http.MethodPost, "/api/v1/namespaces", object{"metadata": object{"name": name, "labels": object{"pod-security.kubernetes.io/enforce": level}}}, nil)
+	until(t, name+" has a service account", func() bool { // which controllers make
+		return a.request(http.MethodGet, "/api/v1/namespaces/"+name+"/serviceaccounts/default", nil, nil) == nil
+	})
+}
+
+// knows waits until the API server knows of a rule that was made for a user, in a namespace or, if that is empty, for the whole
+// cluster: that takes it a moment.
+func (a admin) knows(t *testing.T, user, namespace string, rule object) {
+	t.Helper()
+	first := func(of string) string { return rule[of].([]string)[0] }
+	may := object{"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": object{
+		"user":               user,
+		"resourceAttributes": object{"namespace": namespace, "group": first("apiGroups"), "resource": first("resources"), "verb": first("verbs")},
+	}}
+	until(t, user+" has rights", func() bool {
+		var is struct{ Status struct{ Allowed bool } }
+		a.ask(t, http.MethodPost, "/apis/authorization.k8s.io/v1/subjectaccessreviews", may, &is)
+		return is.Status.Allowed
+	})
 }
 
 // documentedRights returns the rules of the Role in docs/kubernetes.md.

@@ -83,7 +83,7 @@ func about(rule object) string { return strings.Join(rule["resources"].([]string
 // those to some resources.
 func (a admin) lets(t *testing.T, namespace, level, user string, without ...string) {
 	t.Helper()
-	a.ask(t, http.MethodPost, "/api/v1/namespaces", object{"metadata": object{"name": namespace, "labels": object{"pod-security.kubernetes.io/enforce": level}}}, nil)
+	a.namespace(t, namespace, level)
 	rules := slices.DeleteFunc(documentedRights(t), func(rule object) bool {
 		return about(rule) == "nodes" || slices.Contains(without, about(rule))
 	})
@@ -93,6 +93,7 @@ func (a admin) lets(t *testing.T, namespace, level, user string, without ...stri
 	a.ask(t, http.MethodPost, rbac+"/rolebindings", object{
 		"metadata": meta, "roleRef": object{"apiGroup": group, "kind": "Role", "name": user}, "subjects": []object{{"apiGroup": group, "kind": "User", "name": user}},
 	}, nil)
+	a.knows(t, user, namespace, rules[0])
 }
 
 // letsSeeNodes gives a user the rights of docs/kubernetes.md to the whole cluster.
@@ -105,6 +106,7 @@ func (a admin) letsSeeNodes(t *testing.T, user string) {
 	a.ask(t, http.MethodPost, "/apis/"+group+"/v1/clusterrolebindings", object{
 		"metadata": meta, "roleRef": object{"apiGroup": group, "kind": "ClusterRole", "name": user}, "subjects": []object{{"apiGroup": group, "kind": "User", "name": user}},
 	}, nil)
+	a.knows(t, user, "", rules[0])
 }
 
 // bare checks that a namespace contains only what every namespace contains.
