@@ -34,12 +34,11 @@ func (n *build) police(ctx context.Context, name string) error {
 	if err := n.cluster.Restrict(ctx, servers, count); err != nil {
 		return err
 	}
-	err = n.silence(ctx, families, bound)
-	if errors.As(err, new(*await.Late)) {
-		return n.cluster.Ignores(name, err)
-	}
-	if err == nil {
+	if err = n.silence(ctx, families, bound); err == nil {
 		err = n.admit(ctx, servers, families, bound)
+	}
+	if errors.As(err, new(*await.Late)) { // also if they were silent once, as those that do not run for seconds
+		return n.cluster.Ignores(name, err)
 	}
 	if err != nil {
 		return fmt.Errorf("with %d further policies: %w", count, err)
