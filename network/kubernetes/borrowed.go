@@ -132,7 +132,7 @@ func (n *build) atOwnPorts() {
 }
 
 // answerTime bounds the wait for a server's answer at a port of its node, which may not lead to the server.
-const answerTime = 5 * time.Second
+const answerTime = 20 * time.Second
 
 // answered tries the ports of nodes, and refuses IP versions over which nothing translates them: not all CNI plugins do.
 func (n *build) answered(ctx context.Context) error {
