@@ -201,7 +201,7 @@ func TestBesideFaultyCluster(t *testing.T) {
 		var both []*started
 		for range 2 { // their servers listen at ports of one node
 			both = append(both, start(t, t.TempDir(), foreignRun(config, "open", "kubernetes:hostport", "--hosts", "1",
-				"--workloads", "tcp_rr", "--placement", "free", "-t", "100ms", "--warmup", "50ms", "--min-rounds", "2", "--max-rounds", "2", "--time-budget", "10m")...))
+				"--workloads", "tcp_rr", "--placement", "free", "-t", "1s", "--warmup", "50ms", "--min-rounds", "2", "--max-rounds", "2", "--time-budget", "10m")...))
 		}
 		for _, p := range both {
 			p.measures(t)

@@ -302,7 +302,7 @@ func TestInCluster(t *testing.T) {
 	args := func(config string, rounds int, more ...string) []string {
 		return slices.Concat([]string{"run"}, more, []string{
 			"--kubeconfig", config, "--nodes", "h1,h2", "--image", os.Getenv("NETTOLL_IMAGE"), "-o", "x.ndjson",
-			"--workloads", "tcp_rr", "--placement", "free", "-t", "100ms", "--warmup", "50ms",
+			"--workloads", "tcp_rr", "--placement", "free", "-t", "1s", "--warmup", "50ms",
 			"--min-rounds", strconv.Itoa(rounds), "--max-rounds", strconv.Itoa(rounds),
 		})
 	}

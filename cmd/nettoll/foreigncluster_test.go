@@ -137,7 +137,7 @@ func TestBesideForeignCluster(t *testing.T) {
 	as := func(user, namespace string, more ...string) []string {
 		return foreignRun(filepath.Join(os.Getenv(besideCluster), user+".kubeconfig"), namespace, more...)
 	}
-	quick := []string{"--placement", "free", "-t", "100ms", "--warmup", "50ms", "--min-rounds", "1", "--max-rounds", "1"}
+	quick := []string{"--placement", "free", "-t", "1s", "--warmup", "50ms", "--min-rounds", "1", "--max-rounds", "1"}
 
 	t.Run("the suite", func(t *testing.T) {
 		dir := t.TempDir()
