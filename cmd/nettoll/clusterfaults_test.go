@@ -156,6 +156,7 @@ func TestBesideFaultyCluster(t *testing.T) {
 		inMidTrial(t, p, path, 3, kubelet, tunnel)
 		restart(t, "kube-apiserver")
 		outlived(t, p, path, 9, map[int]string{2: cutReason})
+		until(t, "the cluster has removed what belonged to jobs that had ended", func() bool { return len(a.left(t, "open")) == 0 })
 		a.bare(t, "open")
 	})
 
@@ -172,6 +173,7 @@ func TestBesideFaultyCluster(t *testing.T) {
 		inMidTrial(t, p, path, 6, kubelet, tunnel)
 		proxy.cutAll()
 		outlived(t, p, path, 12, map[int]string{2: "the connection to pod nettoll-", 3: cutReason})
+		until(t, "the cluster has removed what belonged to jobs that had ended", func() bool { return len(a.left(t, "open")) == 0 })
 		a.bare(t, "open")
 	})
 
