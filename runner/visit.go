@@ -22,7 +22,7 @@ import (
 // busy machine takes a second to start one, and by twice what conditions take.
 const (
 	buildTime     = 60 * time.Second
-	closeTime     = 30 * time.Second
+	closeTime     = 60 * time.Second
 	containerTime = 2 * time.Second
 )
 
