@@ -37,7 +37,7 @@ func (n *build) police(ctx context.Context, name string) error {
 	if err = n.silence(ctx, families, bound); err == nil {
 		err = n.admit(ctx, servers, families, bound)
 	}
-	if errors.As(err, new(*await.Late)) { // also if they were silent once, as those that do not run for seconds
+	if errors.As(err, new(*unsilenced)) { // maybe the second time only: at first, they may just not have run for seconds
 		return n.cluster.Ignores(name, err)
 	}
 	if err != nil {
@@ -74,10 +74,13 @@ func (n *build) admit(ctx context.Context, servers []*kube.Pod, families []netwo
 	return err
 }
 
-// silence waits until greetings are not answered any more. The error is a Late if they still are when the time bound is over.
+// unsilenced is the error if servers still answered when the time was over.
+type unsilenced struct{ error }
+
+// silence waits until greetings are not answered any more.
 func (n *build) silence(ctx context.Context, families []network.Family, bound time.Duration) error {
 	bound = emulated.Patience(bound)
-	return await.Until(ctx, bound, 0, func(ctx context.Context) (missing, err error) {
+	err := await.Until(ctx, bound, 0, func(ctx context.Context) (missing, err error) {
 		unanswered, err := n.greetOver(ctx, families, silent)
 		for _, f := range families {
 			if un := unanswered[f]; un == nil || un.half {
@@ -86,6 +89,10 @@ func (n *build) silence(ctx context.Context, families []network.Family, bound ti
 		}
 		return missing, err
 	})
+	if errors.As(err, new(*await.Late)) {
+		return &unsilenced{err}
+	}
+	return err
 }
 
 // answering returns the IP versions over which servers answer.
