@@ -28,11 +28,12 @@ import (
 // ErrEnded is in the error of every call that its agent can no longer answer.
 var ErrEnded = errors.New("agent has ended")
 
-// closeWait is how long an agent may take to end after its input has ended.
-const closeWait = 5 * time.Second
+// closeWait is how long an agent may take to end after its input has ended. On a busy machine it may get no CPU for
+// seconds, and then has to end its programs.
+const closeWait = 15 * time.Second
 
 // cancelWait is how long a handler may take to return after its call was cancelled.
-const cancelWait = time.Second
+var cancelWait = time.Second
 
 // Client communicates with one agent. Its methods may be called concurrently.
 type Client struct {
