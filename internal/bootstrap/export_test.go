@@ -15,6 +15,13 @@ func SetStill(d time.Duration) func() {
 	return func() { stillTime = was }
 }
 
+// SetTidy sets how long a shell has to remove what it made, until the function returned is called.
+func SetTidy(d time.Duration) func() {
+	was := tidyTime
+	tidyTime = d
+	return func() { tidyTime = was }
+}
+
 // FoldersIn is Folders with other places.
 var FoldersIn = foldersIn
 

@@ -67,7 +67,7 @@ func Inject(ctx context.Context, proc platform.Process, mark string, find func(k
 }
 
 // tidyTime is how long a shell has to remove what it made, once its input has ended.
-const tidyTime = time.Second
+var tidyTime = time.Second
 
 // end ends the input of a shell, with which it removes what it made. A shell that does not end by that is killed.
 func end(proc platform.Process) error {
