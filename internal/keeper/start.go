@@ -101,7 +101,7 @@ func try(s Spec, stdout, stderr io.Writer, flags uintptr, user bool) (*Kept, err
 	k := &Kept{line: os.NewFile(uintptr(pair[0]), "keeper"), alone: flags == 0, begun: make(chan report, 1), ended: make(chan struct{})}
 	k.Cmd = exec.Command("/proc/self/exe", Args...)
 	k.Cmd.Stdout, k.Cmd.Stderr = stdout, stderr
-	k.Cmd.WaitDelay = time.Second // for a descendant that holds an output open
+	k.Cmd.WaitDelay = 5 * time.Second // for a descendant that holds an output open; what is unread then is lost
 	k.Cmd.ExtraFiles = append([]*os.File{control - 3: theirs}, s.Sent...)
 	k.Cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Cloneflags: flags}
 	if !k.alone { // a keeper without namespaces needs time to end its processes

@@ -112,7 +112,7 @@ func launch(c Command) (*child, error) {
 		k.cmd.Env = append(k.cmd.Environ(), append([]string{"LC_ALL=C"}, c.Env...)...)
 		k.cmd.Stdin, k.cmd.Stdout, k.cmd.Stderr = stdin, &k.out, &k.err
 		k.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-		k.cmd.WaitDelay = time.Second // for a descendant that holds an output open
+		k.cmd.WaitDelay = 5 * time.Second // for a descendant that holds an output open; what is unread then is lost
 		return k.cmd.Start()
 	})
 }
@@ -229,8 +229,9 @@ func (k *child) wait() {
 	close(k.done)
 }
 
-// patience is how long a program may take to end when asked to.
-const patience = 500 * time.Millisecond
+// patience is how long a program may take to end when asked to. On a busy machine it may get no CPU for seconds, and then
+// prints its results.
+const patience = 5 * time.Second
 
 // keeperTime is how long a keeper without namespaces may take to end its descendants one by one and
 // to remove their files. Killing it earlier would leave them.

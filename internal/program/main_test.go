@@ -58,6 +58,8 @@ func TestMain(m *testing.M) {
 // listen is a server: it prints a line when it is asked to end. It starts a child that prints its
 // CPU time when something is written to the fifo.
 func listen(protocol, port, at string, fifo ...string) int {
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGTERM)
 	var err error
 	if protocol == "udp" {
 		_, err = net.ListenPacket(protocol, net.JoinHostPort(at, port))
@@ -68,8 +70,6 @@ func listen(protocol, port, at string, fifo ...string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	asked := make(chan os.Signal, 1)
-	signal.Notify(asked, syscall.SIGTERM)
 	for _, f := range fifo {
 		if _, err := os.ReadFile(f); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -158,7 +158,7 @@ func (p *agentHere) Kill() error           { return p.in.Close() }
 // gone waits until no process has this text among its arguments.
 func gone(t *testing.T, mark string) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		left := machine.Processes(t, mark)
 		if len(left) == 0 {
 			return

@@ -68,10 +68,10 @@ func TestUsed(t *testing.T) {
 
 // TestUsedOfFamily has a child that spins in a session of its own.
 func TestUsedOfFamily(t *testing.T) {
-	k, err := launch(sh(self(t, "apart", "60s").String() + "; true"))
+	k, err := launch(sh(self(t, "apart", "10m").String() + "; true"))
 	iferr.Fatal(t, err)
 	var family []int
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		family = k.family()
 		if u := k.used(); len(family) == 2 && u.user+u.system > 0.1 {
 			break

@@ -23,6 +23,9 @@ import (
 
 const moment = 100 * time.Millisecond
 
+// tries is how often a trial is repeated if a busy machine may have given its client no CPU in its window, or read it late.
+const tries = 10
+
 // at is a port of this machine's lo.
 func at(protocol string, port int) Port {
 	return Port{protocol, netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(port))}
@@ -44,24 +47,29 @@ func TestRun(t *testing.T) {
 	s, c := newEndpoint(t, "s"), newEndpoint(t, "c")
 	tcp, udp, killed := server(t, s, "tcp"), server(t, s, "udp"), server(t, s, "tcp")
 	killed.Ending = syscall.SIGKILL
-	j, o := job()
-	r, err := Run(t.Context(), j, Trial{
-		Servers: []Server{tcp, udp, tcp, killed}, // one of them twice
-		Clients: []Client{{Endpoint: c, Command: sh("echo first; sleep 0.3")}, {Endpoint: c, Command: self(t, "spin", "700ms")}},
-		Lead:    moment, Window: 5 * moment,
-	})
-	iferr.Fatal(t, err)
-	if len(r.Clients) != 2 || r.Clients[0] != (Output{Stdout: "first\n"}) || r.Clients[1] != (Output{}) {
-		t.Errorf("clients said %+v", r.Clients)
+	used := 0.0
+	within := func() bool { return used > 0 && used <= 6*moment.Seconds() }
+	for try := 0; try < tries && !within(); try++ {
+		j, o := job()
+		r, err := Run(t.Context(), j, Trial{
+			Servers: []Server{tcp, udp, tcp, killed}, // one of them twice
+			Clients: []Client{{Endpoint: c, Command: sh("echo first; sleep 0.3")}, {Endpoint: c, Command: self(t, "spin", "700ms")}},
+			Lead:    moment, Window: 5 * moment, Tail: time.Minute,
+		})
+		iferr.Fatal(t, err)
+		if len(r.Clients) != 2 || r.Clients[0] != (Output{Stdout: "first\n"}) || r.Clients[1] != (Output{}) {
+			t.Errorf("clients said %+v", r.Clients)
+		}
+		if len(r.Servers) != 3 || r.Servers[0].Stdout != "goodbye\n" || r.Servers[1].Stdout != "goodbye\n" || r.Servers[2] != (Output{Status: -1}) {
+			t.Errorf("servers said %+v", r.Servers)
+		}
+		if o.String() != "open close" {
+			t.Errorf("the observer was told %q", o)
+		}
+		used = r.Client.Total()
 	}
-	if len(r.Servers) != 3 || r.Servers[0].Stdout != "goodbye\n" || r.Servers[1].Stdout != "goodbye\n" || r.Servers[2] != (Output{Status: -1}) {
-		t.Errorf("servers said %+v", r.Servers)
-	}
-	if used := r.Client.Total(); used <= 0 || used > 6*moment.Seconds() {
+	if !within() {
 		t.Errorf("the spinning client used %v s of a window of %v", used, 5*moment)
-	}
-	if o.String() != "open close" {
-		t.Errorf("the observer was told %q", o)
 	}
 	gone(t, "listen\x00tcp\x00"+tcp.Command.Args[2])
 	gone(t, "listen\x00udp\x00"+udp.Command.Args[2])
@@ -271,15 +279,23 @@ func TestServersChildren(t *testing.T) {
 	s := server(t, newEndpoint(t, "s"), "tcp")
 	s.Command.Args = append(s.Command.Args, fifo)
 	s.Command.Env = []string{"GORACE=atexit_sleep_ms=0"} // a server that is slow to end would be killed
-	r, err := Run(t.Context(), workload.Job{}, Trial{
-		Servers: []Server{s}, Lead: 2 * moment, Window: 20 * moment,
-		Clients: []Client{{Endpoint: newEndpoint(t, "c"), Command: sh("sleep 0.4; echo > " + fifo + "; sleep 2")}},
-	})
-	iferr.Fatal(t, err)
-	told, _, _ := strings.Cut(r.Servers[0].Stdout, "\n")
-	used, err := strconv.ParseFloat(told, 64)
-	iferr.Fatal(t, err)
-	if got := r.Server.Total(); got < 0.98*used || got > used+4./sampler.Ticks {
+	c := newEndpoint(t, "c")
+	got, used := 0.0, 0.0
+	counted := func() bool { return got >= 0.9*used && got <= used+4./sampler.Ticks }
+	// On a busy machine the child may run beside the window, or the window be much too long: then all times are longer.
+	for slow := time.Duration(1); slow == 1 || slow <= 16 && !counted(); slow *= 4 {
+		r, err := Run(t.Context(), workload.Job{}, Trial{
+			Servers: []Server{s}, Lead: 2 * slow * moment, Window: 20 * slow * moment, Tail: time.Minute,
+			Clients: []Client{{Endpoint: c, Command: sh(fmt.Sprintf("sleep %v; echo > %s; sleep %v",
+				(4 * slow * moment).Seconds(), fifo, (20 * slow * moment).Seconds()))}},
+		})
+		iferr.Fatal(t, err)
+		told, _, _ := strings.Cut(r.Servers[0].Stdout, "\n")
+		used, err = strconv.ParseFloat(told, 64)
+		iferr.Fatal(t, err)
+		got = r.Server.Total()
+	}
+	if !counted() {
 		t.Errorf("the server used %v s of CPU time, its child alone %v s", got, used)
 	}
 }
@@ -320,15 +336,19 @@ func TestProcedure(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		defer cancel()
 		return Run(ctx, workload.Job{}, Trial{
-			Clients: []Client{{Endpoint: e, Command: sh(""), Procedure: "steps", Params: scripts}}, Window: 5 * moment,
+			Clients: []Client{{Endpoint: e, Command: sh(""), Procedure: "steps", Params: scripts}}, Window: 5 * moment, Tail: time.Minute,
 		})
 	}
 	spin := self(t, "spin", "200ms").String()
-	o, err := trial(time.Minute, "echo one", spin, "echo two; sleep 0.3")
-	if err != nil || o.Clients[0].Stdout != "one\ntwo\nwx\n" {
-		t.Errorf("%+v, %v", o.Clients, err)
+	used := 0.0
+	for try := 0; try < tries && (used <= 0 || used > 1); try++ {
+		o, err := trial(time.Minute, "echo one", spin, "echo two; sleep 0.3")
+		if err != nil || o.Clients[0].Stdout != "one\ntwo\nwx\n" {
+			t.Fatalf("%+v, %v", o.Clients, err)
+		}
+		used = o.Client.Total()
 	}
-	if used := o.Client.Total(); used <= 0 || used > 1 {
+	if used <= 0 || used > 1 {
 		t.Errorf("the client used %v s of CPU time", used)
 	}
 	if _, err := trial(time.Minute, "echo one", "echo no tea >&2; exit 1"); err == nil || !strings.Contains(err.Error(), "client c: /bin/sh: no tea") {
@@ -377,9 +397,15 @@ func TestBuffers(t *testing.T) {
 // TestLimit has a client that hangs.
 func TestLimit(t *testing.T) {
 	e := newEndpoint(t, "c")
-	var r runResult
-	err := e.client.Call(t.Context(), methodRun, runParams{sh("echo working; sleep 54321.7"), window{}, 2 * moment, true}, &r)
-	if err == nil || !strings.Contains(err.Error(), "still running after") || !strings.Contains(err.Error(), "working") {
+	says := func(err error, what string) bool { return err != nil && strings.Contains(err.Error(), what) }
+	var err error
+	for limit := 2 * moment; limit < time.Minute && !says(err, "working"); limit *= 4 { // it may say nothing in a short time
+		err = e.client.Call(t.Context(), methodRun, runParams{sh("echo working; sleep 54321.7"), window{}, limit, true}, new(runResult))
+		if !says(err, "still running after") {
+			t.Errorf("error %v", err)
+		}
+	}
+	if !says(err, "working") {
 		t.Errorf("error %v", err)
 	}
 	gone(t, "sleep\x0054321.7")
