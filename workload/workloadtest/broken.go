@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -105,7 +106,7 @@ func fails(t *testing.T, tool workload.Tool, n *standing, name string, limit tim
 		}
 	}()
 	if meanwhile != nil {
-		job.Duration *= 3
+		job.Duration *= 10 // longer than a busy machine takes until then
 	}
 	r, err := tool.Run(ctx, job)
 	<-did
@@ -131,7 +132,10 @@ func script(t *testing.T, name, server, addr, body string) string {
 	text += fmt.Sprintf("case \"$* $(env)\" in\n*'%s'*)\n%s\n;;\nesac\nexec %s \"$@\"\n",
 		addr, strings.ReplaceAll(body, "REAL", real), real)
 	path := filepath.Join(t.TempDir(), name)
-	iferr.Fatal(t, os.WriteFile(path, []byte(text), 0o755))
+	syscall.ForkLock.RLock() // a process that is started meanwhile would have the file open, and nobody could run it
+	err = os.WriteFile(path, []byte(text), 0o755)
+	syscall.ForkLock.RUnlock()
+	iferr.Fatal(t, err)
 	return path
 }
 

@@ -11,43 +11,47 @@ import (
 	"nettoll/workload"
 )
 
+// wrong is what is wrong with a result.
+type wrong []string
+
+func (w *wrong) add(format string, args ...any) { *w = append(*w, fmt.Sprintf(format, args...)) }
+
 // check checks the properties that hold for figures of any size.
-func check(t *testing.T, job workload.Job, r workload.Result) {
-	t.Helper()
+func (w *wrong) check(job workload.Job, r workload.Result) {
 	// A busy machine can make it shorter or longer than intended.
 	if r.Window < job.Duration/4 || r.Window > 10*job.Duration {
-		t.Errorf("a window of %v, asked for %v", r.Window, job.Duration)
+		w.add("a window of %v, asked for %v", r.Window, job.Duration)
 	}
 	if r.Client.Total() <= 0 || r.Server.Total() <= 0 {
-		t.Errorf("CPU time of client %v, of server %v", r.Client, r.Server)
+		w.add("CPU time of client %v, of server %v", r.Client, r.Server)
 	}
 	if len(r.Crossed) != len(job.Pairs) {
-		t.Fatalf("%d pairs crossed, want %d", len(r.Crossed), len(job.Pairs))
+		w.add("%d pairs crossed, want %d", len(r.Crossed), len(job.Pairs))
 	}
 	primary := record.Primary(job.Workload)
 	if !slices.ContainsFunc(primary, func(name string) bool { _, ok := r.Metrics[name]; return ok }) {
-		t.Errorf("none of %v is measured", primary)
+		w.add("none of %v is measured", primary)
 	}
 	for name, m := range r.Metrics {
 		kind, known := record.KindOf(name)
 		if !known || m.Unit != kind.Unit || math.IsNaN(m.Value) || math.IsInf(m.Value, 0) || m.Value < 0 {
-			t.Errorf("metric %s is %+v", name, m)
+			w.add("metric %s is %+v", name, m)
 		}
 		if kind.Better == record.HigherIsBetter && m.Value == 0 {
-			t.Errorf("metric %s is zero", name)
+			w.add("metric %s is zero", name)
 		}
 		if kind.Unit == "ratio" && m.Value > 1 {
-			t.Errorf("metric %s is %v", name, m.Value)
+			w.add("metric %s is %v", name, m.Value)
 		}
 	}
-	checkFlows(t, job, r)
-	checkLatency(t, job, r)
+	w.checkFlows(job, r)
+	w.checkLatency(job, r)
 	if m, ok := r.Metrics[record.Throughput]; ok {
 		if got := float64(r.Bytes) * 8 / r.Window.Seconds(); math.Abs(got-m.Value) > 0.1*m.Value {
-			t.Errorf("throughput %v of %d bytes in %v", m, r.Bytes, r.Window)
+			w.add("throughput %v of %d bytes in %v", m, r.Bytes, r.Window)
 		}
 		if b := job.Options.Bandwidth; b > 0 && m.Value > 1.5*float64(b*len(r.Flows)) {
-			t.Errorf("throughput %v of %d flows that offer %d", m, len(r.Flows), b)
+			w.add("throughput %v of %d flows that offer %d", m, len(r.Flows), b)
 		}
 	}
 }
@@ -55,8 +59,7 @@ func check(t *testing.T, job workload.Job, r workload.Result) {
 // checkFlows expects the flows of all pairs in their order. A tool that cannot distinguish the
 // streams of a client reports one flow for each client; one that has a connection for each direction of
 // tcp_bidir reports both.
-func checkFlows(t *testing.T, job workload.Job, r workload.Result) {
-	t.Helper()
+func (w *wrong) checkFlows(job workload.Job, r workload.Result) {
 	streams := max(job.Options.Streams, 1)
 	switch len(r.Flows) {
 	case len(job.Pairs):
@@ -67,34 +70,34 @@ func checkFlows(t *testing.T, job workload.Job, r workload.Result) {
 		}
 	}
 	if len(r.Flows) != streams*len(job.Pairs) {
-		t.Fatalf("%d flows, want %d", len(r.Flows), streams*len(job.Pairs))
+		w.add("%d flows, want %d", len(r.Flows), streams*len(job.Pairs))
+		return
 	}
 	var bytes uint64
 	for i, f := range r.Flows {
 		p := job.Pairs[i/streams]
 		if f.Client != p.Client.Name() || f.Server != p.Server.Name() || f.Stream != i%streams || f.Bytes+f.Transactions == 0 {
-			t.Errorf("flow %d is %+v", i, f)
+			w.add("flow %d is %+v", i, f)
 		}
 		if want := job.Options.MessageSize; want > 0 && f.Message > 0 && f.Message != want {
-			t.Errorf("flow %d wrote messages of %d bytes, asked for were %d", i, f.Message, want)
+			w.add("flow %d wrote messages of %d bytes, asked for were %d", i, f.Message, want)
 		}
 		bytes += f.Bytes
 	}
 	if bytes > 0 && bytes != r.Bytes {
-		t.Errorf("%d bytes, %d in the flows", r.Bytes, bytes)
+		w.add("%d bytes, %d in the flows", r.Bytes, bytes)
 	}
 }
 
 // checkLatency checks that percentiles ascend, and that in a closed loop of one client the mean is
 // that of the round trip: with one transaction at a time, the mean times the rate is about one
 // second per second.
-func checkLatency(t *testing.T, job workload.Job, r workload.Result) {
-	t.Helper()
+func (w *wrong) checkLatency(job workload.Job, r workload.Result) {
 	last := 0.0
 	for _, name := range []string{record.LatencyP50, record.LatencyP90, record.LatencyP99, record.LatencyP999, record.LatencyMax} {
 		m, ok := r.Metrics[name]
 		if ok && (m.Value < last || m.Value <= 0) {
-			t.Errorf("%s is %v, and a lower percentile %v", name, m, last)
+			w.add("%s is %v, and a lower percentile %v", name, m, last)
 		}
 		last = max(last, m.Value)
 	}
@@ -104,7 +107,7 @@ func checkLatency(t *testing.T, job workload.Job, r workload.Result) {
 	mean, told := r.Metrics[record.LatencyMean]
 	rate, counted := r.Metrics[record.TransactionRate]
 	if busy := mean.Value * rate.Value; told && counted && (busy < 0.6 || busy > 1.6) {
-		t.Errorf("%v transactions a second of %v take %v s of each second: is it the round trip?", rate, mean, busy)
+		w.add("%v transactions a second of %v take %v s of each second: is it the round trip?", rate, mean, busy)
 	}
 }
 
