@@ -201,7 +201,7 @@ func (b *brief) prepare(f *flow) (errno syscall.Errno) {
 
 // silence is for how many waits of pollInterval a server tolerates a client that connects and sends
 // nothing.
-const silence = 10
+const silence = int(handshakeLimit / pollInterval)
 
 func newAcceptor(f *flow, o record.Options) (step, error) {
 	f.brief = &brief{fd: -1, next: -1, listener: f.listener.fd}

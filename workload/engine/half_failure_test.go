@@ -26,7 +26,9 @@ func TestMuteFlow(t *testing.T) {
 			h, port := newHandlers(t), machine.FreePort(t)
 			must[openResult](t, h, methodServe, serveParams(record.TCPStream, record.Options{}, loopback4, port, 1))
 			connectFlow(t, port, 0)
-			r := must[startResult](t, h, methodStart, startParams{Session: "server", Warmup: warmup, Duration: 50 * time.Millisecond, Wait: 300 * time.Millisecond})
+			r := must[startResult](t, h, methodStart, startParams{
+				Session: "server", Begins: nanotime() + int64(leastNotice), Warmup: warmup, Duration: 500 * time.Millisecond, Wait: 300 * time.Millisecond,
+			})
 			if len(r.Units) != 1 || r.Units[0] != 0 || r.Cold != cold || r.Silent != 1 || !slices.Equal(r.Mute, []int{0}) {
 				t.Errorf("the window held %+v", r)
 			}
@@ -105,7 +107,7 @@ func TestConnectErrors(t *testing.T) {
 		{"closes", "closed the connection instead of acknowledging", answering("")},
 		{"another protocol", "does not speak nettoll's protocol", answering("220 smtp")},
 		{"refuses", "server: no CPU", answering("\x01server: no CPU")},
-		{"says nothing", "acknowledge the cookie: no answer within 2s", func(net.Conn) {}},
+		{"says nothing", "acknowledge the cookie: no answer within 5s", func(net.Conn) {}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h, port := newHandlers(t), machine.FreePort(t)

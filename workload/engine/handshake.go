@@ -21,10 +21,11 @@ const (
 	refused = 1
 )
 
-// handshakeLimit bounds making a connection, from its first packet to the answer. Flows that are
-// made at once wait for each other, so each further flow of the trial adds flowLimit.
+// handshakeLimit bounds making a connection, from its first packet to the answer. On a busy machine, threads of
+// either end may get no CPU for seconds. Flows that are made at once wait for each other, so each further flow of
+// the trial adds flowLimit.
 const (
-	handshakeLimit = 2 * time.Second
+	handshakeLimit = 5 * time.Second
 	flowLimit      = 20 * time.Millisecond
 )
 
