@@ -55,8 +55,10 @@ func TestRunWithClocksThatDiffer(t *testing.T) {
 		}
 		job.Distant = true
 		job.Pairs[0].Port = machine.FreePort(t)
-		r, _ = runTrial(t, job)
-		checkResult(t, job, r)
+		for try := 0; try == 0 || try < patienceOfTests && r.Clocks != nil && r.Clocks.Over != record.OverNetwork; try++ { // nobody may have answered in time
+			r, _ = runTrial(t, job)
+			checkResult(t, job, r)
+		}
 		if r.Clocks == nil || r.Clocks.Over != record.OverNetwork || r.Clocks.Bound <= 0 {
 			t.Errorf("the clocks were compared %+v", r.Clocks)
 		}
@@ -84,27 +86,32 @@ func TestClocksWithoutDatagrams(t *testing.T) {
 // not at the same time, and the counts are worthless.
 func TestClockThatJumps(t *testing.T) {
 	const jump = 10 * time.Second // as leaps has it
-	for name, run := range map[string]func(workload.Job) error{
-		"whole": func(job workload.Job) error {
+	for name, run := range map[string]func(job workload.Job, soon time.Duration) error{
+		"whole": func(job workload.Job, _ time.Duration) error {
 			_, err := New().Run(t.Context(), job)
 			return err
 		},
-		"in turns": func(job workload.Job) error {
+		"in turns": func(job workload.Job, soon time.Duration) error {
 			s, err := New().Stand(t.Context(), job)
 			if err != nil {
 				return err
 			}
 			defer s.Close()
-			first := time.Now().Add(s.Notice() + 50*time.Millisecond)
-			_, _, err = s.Turns(t.Context(), workload.Turns{Begins: []time.Time{first, first.Add(200 * time.Millisecond)}})
+			first := time.Now().Add(s.Notice() + soon)
+			_, _, err = s.Turns(t.Context(), workload.Turns{Begins: []time.Time{first, first.Add(4 * soon)}})
 			return err
 		},
 	} {
-		c, s := newEndpoint("c"), newEndpoint("s")
-		s.how = leaps
-		job := testJob(t, record.TCPStream, workload.Pair{Client: c, Server: s, Port: machine.FreePort(t)})
-		job.Warmup, job.Duration = 20*time.Millisecond, 40*time.Millisecond
-		err := run(job)
+		var err error
+		for soon := 50 * time.Millisecond; soon < 20*time.Second && (err == nil || busy(err)); soon *= 4 { // a busy machine tells the ends too late
+			c, s := newEndpoint("c"), newEndpoint("s")
+			s.how = leaps
+			job := testJob(t, record.TCPStream, workload.Pair{Client: c, Server: s, Port: machine.FreePort(t)})
+			job.Warmup, job.Duration = soon*2/5, soon*4/5
+			if err = run(job, soon); err == nil {
+				break
+			}
+		}
 		if err == nil {
 			t.Errorf("%s: a clock that jumps was not noticed", name)
 			continue
@@ -135,6 +142,22 @@ func TestClockThatJumps(t *testing.T) {
 // machine, as one of them knows it. Meanwhile a clock jumps by so little that only the comparison over its network, a third
 // one, shows it.
 func TestTurnsByOneClock(t *testing.T) {
+	// A busy machine may tell the ends too late, or not answer datagrams in time.
+	for soon := 100 * time.Millisecond; ; soon *= 4 {
+		wrong := turnsByOneClock(t, soon)
+		if len(wrong) == 0 {
+			return
+		}
+		if soon > 5*time.Second {
+			t.Fatalf("%q", wrong)
+		}
+	}
+}
+
+// turnsByOneClock returns what is wrong with turns that begin soon.
+func turnsByOneClock(t *testing.T, soon time.Duration) (wrong []string) {
+	t.Helper()
+	add := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	const turns, length, each = 3, 40 * time.Millisecond, 150 * time.Millisecond
 	var stand []workload.Standing
 	for i, how := range []string{livesAhead, livesAhead, slips} {
@@ -150,14 +173,15 @@ func TestTurnsByOneClock(t *testing.T) {
 		stand = append(stand, one)
 		clocks := one.Clocks()
 		if clocks == nil || clocks.Apart <= 0 || clocks.Within <= 0 || len(clocks.Of) != 2 || clocks.Of[s] != clocks.Ahead {
-			t.Fatalf("network %d: %+v", i, clocks)
+			add("network %d: %+v", i, clocks)
+			return wrong
 		}
 		if how == livesAhead && (clocks.Ahead-time.Hour).Abs() > clocks.Within || how == livesAhead && (clocks.Of[s]-clocks.Of[c]-2*time.Hour).Abs() > 2*clocks.Apart {
-			t.Errorf("network %d: %+v", i, clocks)
+			add("network %d: %+v", i, clocks)
 		}
 	}
 	ahead := stand[0].Clocks().Ahead
-	first := time.Now().Add(stand[0].Notice() + stand[1].Notice() + 100*time.Millisecond)
+	first := time.Now().Add(stand[0].Notice() + stand[1].Notice() + soon)
 	results, errs := make([][]workload.Result, len(stand)), make([]error, len(stand))
 	var running sync.WaitGroup
 	for i, s := range stand {
@@ -173,17 +197,18 @@ func TestTurnsByOneClock(t *testing.T) {
 	running.Wait()
 	for i := range 2 {
 		if errs[i] != nil {
-			t.Fatal(errs[i])
+			add("network %d: %v", i, errs[i])
 		}
 		for n, r := range results[i] {
 			if r.Bytes == 0 && len(r.Warnings) == 0 || r.Clocks == nil || r.Clocks.Over != record.OverNetwork {
-				t.Errorf("network %d, turn %d: %d bytes, clocks %+v", i, n+1, r.Bytes, r.Clocks)
+				add("network %d, turn %d: %d bytes, clocks %+v", i, n+1, r.Bytes, r.Clocks)
 			}
 		}
 	}
 	if err := errs[2]; err == nil || !strings.Contains(err.Error(), "client c2: its clock has jumped by -") {
-		t.Errorf("error %v", err)
+		add("error %v", err)
 	}
+	return wrong
 }
 
 func TestStartThatComesTooLate(t *testing.T) {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"net/netip"
@@ -12,6 +13,7 @@ import (
 	"nettoll/agent"
 	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
+	"nettoll/internal/wrap"
 	"nettoll/record"
 )
 
@@ -131,8 +133,9 @@ func TestTrialInOneProcess(t *testing.T) {
 
 func runInOneProcess(t *testing.T, h handlers, workload string, o record.Options, addr netip.Addr, flows int) {
 	t.Helper()
-	openBoth(t, h, workload, o, addr, machine.FreePort(t), flows)
-	results, left := startBoth(t, h), stopBoth(t, h)
+	port := machine.FreePort(t)
+	results := startBoth(t, h, func() { openBoth(t, h, workload, o, addr, port, flows) })
+	left := stopBoth(t, h)
 	if t.Failed() {
 		return
 	}
@@ -154,10 +157,29 @@ func runInOneProcess(t *testing.T, h handlers, workload string, o record.Options
 	}
 }
 
-// startBoth starts the two halves and returns the results of their windows.
-func startBoth(t *testing.T, h handlers) map[string]startResult {
+// startBoth opens the two halves, starts them and returns the results of their windows. If one of them was started too late,
+// or a flow got nothing in the window, the machine may have been too busy: it does so again with longer notice.
+func startBoth(t *testing.T, h handlers, open func()) map[string]startResult {
 	t.Helper()
-	ctx, begins := t.Context(), nanotime()+int64(leastNotice)
+	for notice := leastNotice; ; notice *= 4 {
+		open()
+		results, err := startIn(t, h, notice)
+		starved := false
+		for _, r := range results {
+			starved = starved || r.Late > 0 || r.Silent > 0
+		}
+		if !starved || notice > 5*time.Second {
+			iferr.Error(t, err)
+			return results
+		}
+		stopBoth(t, h)
+	}
+}
+
+// startIn starts the two halves after a notice.
+func startIn(t *testing.T, h handlers, notice time.Duration) (results map[string]startResult, err error) {
+	t.Helper()
+	ctx, begins := t.Context(), nanotime()+int64(notice)
 	type outcome struct {
 		result startResult
 		err    error
@@ -169,15 +191,13 @@ func startBoth(t *testing.T, h handlers) map[string]startResult {
 			done <- outcome{r, err}
 		}()
 	}
-	results := map[string]startResult{}
+	results = map[string]startResult{}
 	for session, done := range outcomes {
 		o := <-done
-		if o.err != nil {
-			t.Errorf("%s: %v", session, o.err)
-		}
+		err = errors.Join(err, wrap.Error(o.err, "%s", session))
 		results[session] = o.result
 	}
-	return results
+	return results, err
 }
 
 // checkFlows checks the properties that hold for figures of any size.
@@ -208,7 +228,8 @@ func checkFlows(t *testing.T, k kind, window startResult, left stopResult, flows
 	if d := float64(h.TotalCount()) - sum; math.Abs(d) > 2*float64(flows) && !k.open {
 		t.Errorf("%d latencies of %v transactions", h.TotalCount(), sum)
 	}
-	if most := int64(flows) * int64(200*time.Millisecond); window.Covered > most || (window.Covered > 0) == k.open {
+	// The thread of a flow that got nothing may have had no CPU between two transactions.
+	if most := int64(flows) * int64(200*time.Millisecond); window.Covered > most || (window.Covered > 0) == k.open && window.Silent == 0 {
 		t.Errorf("%d ns of %d covered", window.Covered, most)
 	}
 }

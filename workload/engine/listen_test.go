@@ -45,7 +45,7 @@ func TestStreamIsNotInteractive(t *testing.T) {
 			half := newHalf(t)
 			openBoth(t, half.handlers(), record.TCPStream, o, loopback4, machine.FreePort(t), 2)
 			flows, prompt := 0, 0
-			for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+			for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 				flows, prompt = 0, 0
 				for _, s := range half.sessions {
 					for _, f := range s.flows {
@@ -80,7 +80,7 @@ func refuses(t *testing.T, at netip.AddrPort) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	if _, err = conn.Write([]byte("who is there?")); err == nil {
 		_, err = conn.Read(make([]byte, 1))
 	}
@@ -112,11 +112,12 @@ func TestServerOfTwoAddresses(t *testing.T) {
 			h, port := newHandlers(t), machine.FreePort(t)
 			params := serveParams(name, record.Options{}, loopback4, port, 2)
 			params.Listen = append(params.Listen, netip.AddrPortFrom(another, uint16(port)))
-			must[openResult](t, h, methodServe, params)
-			params = connectParams(name, record.Options{}, loopback4, port, 2)
-			params.Flows[1].To = netip.AddrPortFrom(another, uint16(port))
-			must[openResult](t, h, methodConnect, params)
-			started := startBoth(t, h)
+			from := connectParams(name, record.Options{}, loopback4, port, 2)
+			from.Flows[1].To = netip.AddrPortFrom(another, uint16(port))
+			started := startBoth(t, h, func() {
+				must[openResult](t, h, methodServe, params)
+				must[openResult](t, h, methodConnect, from)
+			})
 			stopBoth(t, h)
 			measured := started["client"].Units
 			if name == record.TCPStream {

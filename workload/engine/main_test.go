@@ -34,7 +34,7 @@ const (
 	leaps       = "leaps" // its clock jumps forward when it has begun
 	slips       = "slips" // the clock with which it answers over the network jumps then, by less
 
-	stands           = "stands"            // from standsBeside before the window until as long after it
+	stands           = "stands"            // from some time before the window, which follows, until standsAfter after it
 	sendsNothing     = "sends nothing"     // but reports that it did
 	listensElsewhere = "listens elsewhere" // reports that it listens, and does not
 	spins            = "spins"             // for a millisecond before it answers
@@ -55,6 +55,7 @@ func beAgent(how string) int {
 		os.Exit(3)
 		return nil, nil
 	}
+	how, early, _ := strings.Cut(how, ", ")
 	switch how {
 	case diesAtOnce:
 		die(ctx, nil)
@@ -86,6 +87,11 @@ func beAgent(how string) int {
 		}
 		handlers[methodAnswer] = agent.Typed(clock(func() int64 { return nanotime() + by.Load() }).answer)
 	case stands:
+		before, err := time.ParseDuration(early)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 		start := handlers[methodStart]
 		handlers[methodStart] = func(ctx context.Context, params json.RawMessage) (any, error) {
 			var p startParams
@@ -94,7 +100,7 @@ func beAgent(how string) int {
 			}
 			opens := time.Duration(cmp.Or(p.Begins, nanotime())-nanotime()) + p.Warmup
 			stop := exec.Command("sh", "-c", fmt.Sprintf("sleep %f; kill -STOP $PPID; sleep %f; kill -CONT $PPID",
-				max(0, opens-standsBeside).Seconds(), (p.Duration+2*standsBeside).Seconds()))
+				max(0, opens-before).Seconds(), (before+p.Duration+standsAfter).Seconds()))
 			if err := stop.Start(); err != nil {
 				return nil, err
 			}
@@ -118,9 +124,8 @@ func beAgent(how string) int {
 	return 0
 }
 
-// standsBeside is less than a warm-up, so that traffic has begun, and more than a busy machine
-// takes to stop a process.
-const standsBeside = 400 * time.Millisecond
+// standsAfter is much less than flows are waited for after a window.
+const standsAfter = 400 * time.Millisecond
 
 // slip is much more than the time that the network of a busy machine takes to answer.
 const slip = 300 * time.Millisecond
@@ -251,7 +256,7 @@ func leavesNothing(t *testing.T) {
 	t.Helper()
 	before := descriptors(t)
 	t.Cleanup(func() {
-		deadline := time.Now().Add(5 * time.Second)
+		deadline := time.Now().Add(time.Minute)
 		for after := before + 1; after > before; time.Sleep(time.Millisecond) {
 			if after = descriptors(t); after > before && time.Now().After(deadline) {
 				t.Errorf("%d sockets and memory files, %d before", after, before)

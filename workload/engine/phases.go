@@ -13,13 +13,12 @@ import (
 	"nettoll/workload"
 )
 
-// Limits of how long an agent may take to answer, in addition to the requested work.
-const (
-	answerLimit = 5 * time.Second
-	// deathNotice is how long after a failure to wait for news of an agent's death, which explains
-	// it better.
-	deathNotice = 250 * time.Millisecond
-)
+// answerLimit bounds how long an agent may take to answer, in addition to the requested work.
+const answerLimit = 5 * time.Second
+
+// deathNotice is how long after a failure to wait for news of an agent's death, which explains it
+// better.
+var deathNotice = 250 * time.Millisecond
 
 // answerLimit is longer for trials with many flows, which share the agents' CPUs.
 func (t *trial) answerLimit() time.Duration {

@@ -83,8 +83,9 @@ func TestRun(t *testing.T) {
 			opened, closed := watched(&job)
 			before := startedAgents(a, b, s, z)
 			r, trials := runTrial(t, job)
-			if opened.Load() != trials || closed.Load() != trials {
-				t.Errorf("window opened %d times, closed %d times", opened.Load(), closed.Load())
+			// That of a trial which is given up may not have opened.
+			if n := opened.Load(); n != closed.Load() || n < 1 || n > trials {
+				t.Errorf("in %d trials, the window opened %d times, closed %d times", trials, n, closed.Load())
 			}
 			if got := startedAgents(a, b, s, z) - before; got != c.agents*int(trials) {
 				t.Errorf("%d agents in %d trials, want %d in each", got, trials, c.agents)
@@ -97,26 +98,34 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// patienceOfTests is how often a test repeats a trial whose warm-up or beginning a thread missed
-// for lack of a CPU.
-const patienceOfTests = 4
+// patienceOfTests is how often a test repeats a trial in which a thread may have had no CPU for too long.
+const patienceOfTests = 6
 
 // runTrial repeats a trial until the machine was not too busy for it; see patienceOfTests.
 func runTrial(t *testing.T, job workload.Job) (r workload.Result, trials int32) {
 	t.Helper()
 	for trials = 1; ; trials++ {
 		r, err := New().Run(t.Context(), job)
-		if err == nil {
+		if err == nil && (trials == patienceOfTests || !starved(r)) {
 			return r, trials
 		}
-		busy := false
-		for _, sign := range []string{"no transaction ended before the load", "after the window had opened"} {
-			busy = busy || strings.Contains(err.Error(), sign)
-		}
-		if trials == patienceOfTests || !busy {
+		if err != nil && (trials == patienceOfTests || !busy(err)) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// starved reports whether a flow received nothing in the window.
+func starved(r workload.Result) bool {
+	return slices.ContainsFunc(r.Warnings, func(w record.Warning) bool { return w.Code == workload.WarnStarved })
+}
+
+// busy reports whether an error can be the fault of a busy machine. Whoever does not run for seconds is missed.
+func busy(err error) bool {
+	return slices.ContainsFunc([]string{
+		"no transaction ended before the load", "after the window had opened", "received nothing in the window", "no transaction was answered",
+		"was answered: use a longer window", "no answer within", "instead of acknowledging the cookie",
+	}, func(sign string) bool { return strings.Contains(err.Error(), sign) })
 }
 
 func startedAgents(endpoints ...*endpoint) (n int) {
@@ -137,6 +146,7 @@ func checkResult(t *testing.T, job workload.Job, r workload.Result) {
 	if want := len(kinds) * len(job.Pairs); len(r.Flows) != want {
 		t.Fatalf("%d flows, want %d", len(r.Flows), want)
 	}
+	late := starved(r)
 	var bytes, exchanges, crossed uint64
 	for i, c := range r.Crossed {
 		few := c.Conns == uint64(len(kinds))
@@ -153,7 +163,6 @@ func checkResult(t *testing.T, job workload.Job, r workload.Result) {
 		if f.Client != pair.Client.Name() || f.Server != pair.Server.Name() || f.Stream != i%len(kinds) || (f.TCP == nil) != (k.informs == "") {
 			t.Errorf("flow %d is %+v", i, f)
 		}
-		late := slices.ContainsFunc(r.Warnings, func(w record.Warning) bool { return w.Code == workload.WarnStarved })
 		if (f.Bytes > 0) != (k.counts == payloadBytes) || (f.Transactions > 0) != (k.counts == transactions) && !late {
 			t.Errorf("flow %d counted %+v", i, f)
 		}
@@ -173,18 +182,18 @@ func checkResult(t *testing.T, job workload.Job, r workload.Result) {
 	seconds := job.Duration.Seconds()
 	if h := r.Latency; h != nil {
 		edges := float64(len(r.Flows)) // a transaction across an edge is rounded, or counts on one side of it
-		late := 0.0
+		overdue := 0.0
 		if kinds[0].open { // those that were due in the warm-up, and are answered in the window, have no latency
-			late = float64(o.Rate) * job.Warmup.Seconds() * float64(len(r.Flows))
+			overdue = float64(o.Rate) * job.Warmup.Seconds() * float64(len(r.Flows))
 		}
 		answered := float64(h.Count - h.Unfinished) // what stalls at the end of the window has a latency, and was not answered
-		if size := uint64(w.exchanged(o)); r.Bytes != exchanges*size+bytes || answered > float64(exchanges)+edges || answered < float64(exchanges)-edges-late {
+		if size := uint64(w.exchanged(o)); r.Bytes != exchanges*size+bytes || answered > float64(exchanges)+edges || answered < float64(exchanges)-edges-overdue {
 			t.Errorf("%d transactions of %d bytes, %d bytes, latency %+v", exchanges, size, r.Bytes, h)
 		}
 		if got := r.Metrics[record.TransactionRate].Value; math.Abs(got*seconds-float64(exchanges)) > edges {
 			t.Errorf("rate %v of %d transactions", got, exchanges)
 		}
-		if open := kinds[0].open; r.Covered < 0 || r.Covered > 1 || (r.Covered == 0) != open {
+		if open := kinds[0].open; r.Covered < 0 || r.Covered > 1 || (r.Covered == 0) != open && !late {
 			t.Errorf("%v of the window covered", r.Covered)
 		}
 		if h.Min > h.P50 || h.P50 > h.P90 || h.P90 > h.P99 || h.P99 > h.P999 || h.P999 > h.Max {
@@ -322,10 +331,17 @@ func TestRunErrors(t *testing.T) {
 			job := testJob(t, record.TCPStream, workload.Pair{Client: client, Server: server, Port: machine.FreePort(t)})
 			c.change(&job, client, server)
 			opened, closed := watched(&job)
-			_, err := New().Run(t.Context(), job)
 			want := c.want
 			if strings.Contains(want, "%d") {
 				want = fmt.Sprintf(want, job.Pairs[0].Port)
+			}
+			if strings.Contains(want, "agent has ended") { // of which a busy machine tells late
+				defer func(was time.Duration) { deathNotice = was }(deathNotice)
+				deathNotice = 10 * time.Second
+			}
+			_, err := New().Run(t.Context(), job)
+			for try := 1; try < patienceOfTests && err != nil && !strings.Contains(err.Error(), want) && busy(err); try++ {
+				_, err = New().Run(t.Context(), job)
 			}
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("error %v\ndoes not say %s", err, want)
@@ -355,22 +371,25 @@ func TestFlowsWithoutCPUAreNotBroken(t *testing.T) {
 		{record.TCPBidir, server, []int{0}}, {record.TCPBidir, client, []int{0}},
 	} {
 		t.Run(fmt.Sprintf("%s %s", c.work, c.stop), func(t *testing.T) {
-			starved := c.work == record.PacedRR
 			var job workload.Job
 			var r workload.Result
-			for try := 0; try == 0 || try < 4 && !starved; try++ { // a busy machine stops a process late
+			stood := false
+			for try := range 4 { // a busy machine stops a process late
+				early := 400 * time.Millisecond << try
 				client, server := newEndpoint("c"), newEndpoint("s")
 				job = testJob(t, c.work, workload.Pair{Client: client, Server: server, Port: machine.FreePort(t)})
-				job.Warmup, job.Duration = 800*time.Millisecond, 100*time.Millisecond
+				job.Warmup, job.Duration = 2*early, 100*time.Millisecond
 				job.CPUs = workload.CPUs{Client: c.cpus, Server: c.cpus}
-				map[role]*endpoint{"client": client, "server": server}[c.stop].how = stands
+				map[role]*endpoint{"client": client, "server": server}[c.stop].how = stands + ", " + early.String()
 				var err error
-				if r, err = New().Run(t.Context(), job); err != nil {
+				if r, err = New().Run(t.Context(), job); err != nil && (try == 3 || !busy(err)) {
 					t.Fatal(err)
 				}
-				starved = starved || slices.ContainsFunc(r.Warnings, func(w record.Warning) bool { return w.Code == workload.WarnStarved })
+				if stood = err == nil && (starved(r) || c.work == record.PacedRR); stood {
+					break
+				}
 			}
-			if !starved {
+			if !stood {
 				t.Errorf("no warning that a flow received nothing in the window: %v", r.Warnings)
 			}
 			// A flow that is stopped between two transactions has none in the window, and its
