@@ -44,7 +44,7 @@ func TestPairsMeet(t *testing.T) {
 	for _, at := range []string{"127.0.0.1:20008", "[::1]:20008", "127.0.0.2:20008", "127.0.0.1:20008"} {
 		all = append(all, pair(at)...)
 	}
-	if unmet, err := sampler.Meet(t.Context(), all, 20*time.Second); unmet != nil || err != nil {
+	if unmet, err := sampler.Meet(t.Context(), all, time.Minute); unmet != nil || err != nil {
 		t.Errorf("%+v, %v", unmet, err)
 	}
 	// No socket is left open.
@@ -64,7 +64,7 @@ func TestStrangers(t *testing.T) {
 	at := netip.MustParseAddrPort("127.0.0.1:20008")
 	ended := make(chan error, 1)
 	go func() { ended <- sampler.Answer{At: []netip.AddrPort{at, at}, Cookie: cookie}.Run(ctx) }()
-	if g, err := (sampler.Greet{To: at, Cookie: cookie, Within: 20 * time.Second}).Run(t.Context()); err != nil || !g.Answered {
+	if g, err := (sampler.Greet{To: at, Cookie: cookie, Within: time.Minute}).Run(t.Context()); err != nil || !g.Answered {
 		t.Errorf("%+v, %v", g, err)
 	}
 	for what, stranger := range map[string]sampler.Greet{
@@ -99,6 +99,19 @@ func TestPortsAreFreeAfterwards(t *testing.T) {
 	}
 }
 
+// sees greets a server that does not answer, for longer each time until what is seen is wanted: on a busy machine there may be
+// no attempt in a short time.
+func sees(t *testing.T, g sampler.Greet, want string) sampler.Greeted {
+	t.Helper()
+	for ; ; g.Within *= 5 {
+		got, err := g.Run(t.Context())
+		iferr.Fatal(t, err)
+		if got.Last == want || g.Within >= 10*time.Second {
+			return got
+		}
+	}
+}
+
 func TestWhatIsSeenOfAServerThatDoesNotAnswer(t *testing.T) {
 	machine.Loopback(t)
 	mute, err := net.Listen("tcp4", "127.0.0.1:0") // accepts, and sends nothing
@@ -110,28 +123,32 @@ func TestWhatIsSeenOfAServerThatDoesNotAnswer(t *testing.T) {
 		mute.Addr().String():  "connection refused", // over UDP
 		"[2001:db8::7]:20008": "network is unreachable",
 	} {
-		g, err := (sampler.Greet{To: netip.MustParseAddrPort(to), Cookie: make([]byte, 16), Within: 400 * time.Millisecond}).Run(t.Context())
-		if err != nil || g.Answered || g.Last != want {
-			t.Errorf("%s: %+v, %v; want %s", to, g, err, want)
+		g := sees(t, sampler.Greet{To: netip.MustParseAddrPort(to), Cookie: make([]byte, 16), Within: 400 * time.Millisecond}, want)
+		if g.Answered || g.Last != want {
+			t.Errorf("%s: %+v; want %s", to, g, want)
 		}
 	}
 }
 
-// answersTCP answers the first connection.
+// answersTCP answers connections until the test ends.
 func answersTCP(t *testing.T, at netip.AddrPort) {
 	t.Helper()
 	l, err := net.Listen("tcp4", at.String())
 	iferr.Fatal(t, err)
 	t.Cleanup(func() { l.Close() })
 	go func() {
-		c, err := l.Accept()
-		if err != nil {
-			return
-		}
-		defer c.Close()
-		said := make([]byte, 16)
-		if _, err := io.ReadFull(c, said); err == nil {
-			c.Write(said)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				said := make([]byte, 16)
+				if _, err := io.ReadFull(c, said); err == nil {
+					c.Write(said)
+				}
+			}()
 		}
 	}()
 }
@@ -154,12 +171,13 @@ func TestServerThatAnswersLate(t *testing.T) {
 		}
 	}()
 	to := netip.MustParseAddrPort(p.LocalAddr().String())
-	g, err := (sampler.Greet{To: to, Cookie: make([]byte, 16), Within: 2 * time.Second}).Run(t.Context())
-	if err != nil || g.Answered || !g.Half || g.Last != "connection refused over TCP" {
-		t.Errorf("over UDP alone: %+v, %v", g, err)
+	const refused = "connection refused over TCP"
+	g := sees(t, sampler.Greet{To: to, Cookie: make([]byte, 16), Within: 2 * time.Second}, refused)
+	if g.Answered || !g.Half || g.Last != refused {
+		t.Errorf("over UDP alone: %+v", g)
 	}
 	answersTCP(t, to)
-	g, err = (sampler.Greet{To: to, Cookie: make([]byte, 16), Within: 20 * time.Second}).Run(t.Context())
+	g, err = (sampler.Greet{To: to, Cookie: make([]byte, 16), Within: time.Minute}).Run(t.Context())
 	if err != nil || !g.Answered {
 		t.Errorf("%+v, %v", g, err)
 	}
@@ -189,7 +207,7 @@ func TestPortThatIsNeverAnswered(t *testing.T) {
 		}
 	}()
 	answersTCP(t, at)
-	g, err := (sampler.Greet{To: at, Cookie: make([]byte, 16), Within: 20 * time.Second}).Run(t.Context())
+	g, err := (sampler.Greet{To: at, Cookie: make([]byte, 16), Within: time.Minute}).Run(t.Context())
 	if err != nil || !g.Answered {
 		t.Errorf("%+v, %v", g, err)
 	}
@@ -200,7 +218,7 @@ func TestServerThatCannotAnswer(t *testing.T) {
 	taken, err := net.Listen("tcp4", "127.0.0.1:20008")
 	iferr.Fatal(t, err)
 	defer taken.Close()
-	unmet, err := sampler.Meet(t.Context(), pair("127.0.0.1:20008"), 20*time.Second)
+	unmet, err := sampler.Meet(t.Context(), pair("127.0.0.1:20008"), time.Minute)
 	if err == nil || unmet != nil || !strings.Contains(err.Error(), "address already in use") {
 		t.Errorf("%+v, %v", unmet, err)
 	}
@@ -230,23 +248,25 @@ func TestSteadyGreetings(t *testing.T) {
 		}
 	}()
 	answersTCP(t, at)
-	g, err := (sampler.Greet{To: at, Cookie: make([]byte, 16), Within: 20 * time.Second, Steady: true}).Run(t.Context())
+	g, err := (sampler.Greet{To: at, Cookie: make([]byte, 16), Within: time.Minute, Steady: true}).Run(t.Context())
 	if err != nil || !g.Answered {
 		t.Errorf("%+v, %v", g, err)
 	}
 	p.Close()
 	<-ended
-	for port, n := range ports {
-		if n > 1 {
-			t.Errorf("%d datagrams came from %s", n, port)
-		}
+	sent := 0
+	for _, n := range ports {
+		sent += n
+	}
+	if len(ports) < sent*3/4 { // the kernel gives few ports twice
+		t.Errorf("%d datagrams came from %d ports", sent, len(ports))
 	}
 }
 
 func TestPairsMeetSteadily(t *testing.T) {
 	machine.Loopback(t)
 	all := append(pair("127.0.0.1:20008"), pair("[::1]:20008")...)
-	if unmet, err := sampler.MeetSteadily(t.Context(), all, 20*time.Second); unmet != nil || err != nil {
+	if unmet, err := sampler.MeetSteadily(t.Context(), all, time.Minute); unmet != nil || err != nil {
 		t.Errorf("%+v, %v", unmet, err)
 	}
 	mute, err := net.Listen("tcp4", "127.0.0.1:0") // accepts, and sends nothing
@@ -263,12 +283,12 @@ func TestServerWithoutUDP(t *testing.T) {
 	machine.Loopback(t)
 	at := netip.MustParseAddrPort("127.0.0.1:20008")
 	answersTCP(t, at)
-	g, err := (sampler.Greet{To: at, Cookie: make([]byte, 16), Within: 20 * time.Second, OnlyTCP: true}).Run(t.Context())
+	g, err := (sampler.Greet{To: at, Cookie: make([]byte, 16), Within: time.Minute, OnlyTCP: true}).Run(t.Context())
 	if err != nil || !g.Answered {
 		t.Errorf("%+v, %v", g, err)
 	}
-	g, err = (sampler.Greet{To: netip.MustParseAddrPort("127.0.0.1:1"), Cookie: make([]byte, 16), Within: 200 * time.Millisecond, OnlyTCP: true}).Run(t.Context())
-	if err != nil || g.Answered || g.Last != "connection refused" {
-		t.Errorf("of one that does not exist: %+v, %v", g, err)
+	g = sees(t, sampler.Greet{To: netip.MustParseAddrPort("127.0.0.1:1"), Cookie: make([]byte, 16), Within: 200 * time.Millisecond, OnlyTCP: true}, "connection refused")
+	if g.Answered || g.Last != "connection refused" {
+		t.Errorf("of one that does not exist: %+v", g)
 	}
 }
