@@ -72,15 +72,14 @@ func (r Reach) largest(ctx context.Context, sizes func(int) (there, back int)) (
 	low, high := smallest, r.MTU
 	for low <= high && ctx.Err() == nil {
 		tried := steps(low, high)
-		answered := p.try(tried)
+		answered := p.tryBeside(tried)
 		if answered == 0 {
-			if most == 0 {
-				return 0, nil
-			}
+			return 0, nil
+		}
+		if most = max(most, answered); answered < tried[0] {
 			high = tried[0] - 1
 			continue
 		}
-		most = answered
 		low = answered + 1
 		if i := slices.Index(tried, answered); i+1 < len(tried) {
 			high = tried[i+1] - 1
@@ -88,7 +87,11 @@ func (r Reach) largest(ctx context.Context, sizes func(int) (there, back int)) (
 	}
 	// A packet that was lost by chance, or was late, must not look like a limit.
 	if most < r.MTU {
-		most = max(most, p.try([]int{r.MTU}))
+		answered := p.tryBeside([]int{r.MTU})
+		if answered == 0 {
+			return 0, nil
+		}
+		most = max(most, answered)
 	}
 	if ctx.Err() != nil {
 		return 0, nil // not everything was tried
@@ -128,6 +131,10 @@ func (r Reach) dial(ctx context.Context, sizes func(int) (int, int)) (*prober, e
 	}
 	return &prober{conn.(*net.UDPConn), r.Cookie, overhead, sizes}, nil
 }
+
+// tryBeside is try with a packet beside that crosses every network. 0 means that the other end does not answer at all, or not
+// in time, as on a busy machine: then nothing is known of the sizes.
+func (p *prober) tryBeside(sizes []int) (most int) { return p.try(append([]int{smallest}, sizes...)) }
 
 // try sends a packet of each size until the largest is answered or all attempts are used up, and
 // returns the largest size that was answered.
