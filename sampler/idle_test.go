@@ -154,8 +154,13 @@ func TestIdleBetween(t *testing.T) {
 func TestIdleTimeLeavesRoomForAKnownLoad(t *testing.T) {
 	c, err := NewCPU("/proc", "/sys")
 	iferr.Fatal(t, err)
-	if _, err := os.ReadFile("/proc/timer_list"); err == nil && c.idle.name != ClockTimerList {
-		t.Errorf("the clock is %s, though /proc/timer_list can be read", c.idle.name)
+	// With the timers of many processes, reading the list can be too dear now and then.
+	for try := 0; c.idle.name != ClockTimerList && timerListClock("/proc/timer_list").cheap(); try++ {
+		if try == 5 {
+			t.Fatalf("the clock is %s, though /proc/timer_list can be read", c.idle.name)
+		}
+		c, err = NewCPU("/proc", "/sys")
+		iferr.Fatal(t, err)
 	}
 	if c.idle.name == ClockStat {
 		t.Skip("needs /proc/timer_list (root) or cpuidle: there is no clock here but that of 10 ms")
