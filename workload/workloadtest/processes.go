@@ -81,7 +81,7 @@ func (n *standing) kill(t *testing.T, server string, clients bool) {
 				found = append(found, pid)
 			}
 		}
-		if seen.IsZero() || time.Since(seen) < begin {
+		if seen.IsZero() || time.Since(seen) < begin || len(found) == 0 { // there is none between two runs of a client's program
 			continue
 		}
 		for _, pid := range found {
@@ -89,10 +89,7 @@ func (n *standing) kill(t *testing.T, server string, clients bool) {
 				t.Logf("kill %d: %v", pid, err) // it has ended with the previous one
 			}
 		}
-		if len(found) == 0 {
-			t.Error("nobody to kill")
-		}
 		return
 	}
-	t.Error("no client was started")
+	t.Error("nobody to kill")
 }
