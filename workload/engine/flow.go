@@ -173,6 +173,9 @@ func (f *flow) done() bool {
 	return f.closed.Load() || f.counts == payloadBytes && !f.measures() && f.rested
 }
 
+// otherEndClosed is the error of a flow whose connection was closed or reset.
+const otherEndClosed = "the other end closed the connection"
+
 // broken judges the failure of a step. A server's flow ends normally when the other end has gone.
 func (f *flow) broken(errno syscall.Errno) error {
 	gone := errno == hungUp || errno == unix.ECONNRESET || errno == unix.ECONNREFUSED
@@ -182,7 +185,7 @@ func (f *flow) broken(errno syscall.Errno) error {
 	case f.cause != nil:
 		return fmt.Errorf("%s: %w", f.label, f.cause)
 	case gone && f.doing == "":
-		return fmt.Errorf("%s: the other end closed the connection", f.label)
+		return fmt.Errorf("%s: %s", f.label, otherEndClosed)
 	case f.doing != "":
 		return fmt.Errorf("%s: %s: %w", f.label, f.doing, errno)
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,8 +18,14 @@ import (
 const answerLimit = 5 * time.Second
 
 // deathNotice is how long after a failure to wait for news of an agent's death, which explains it
-// better.
-var deathNotice = 250 * time.Millisecond
+// better. If a connection was closed, an agent has most likely died, and a busy machine may tell of it
+// late.
+func deathNotice(of error) time.Duration {
+	if strings.Contains(of.Error(), otherEndClosed) {
+		return 5 * time.Second
+	}
+	return 250 * time.Millisecond
+}
 
 // answerLimit is longer for trials with many flows, which share the agents' CPUs.
 func (t *trial) answerLimit() time.Duration {
@@ -159,7 +166,7 @@ func (t *trial) each(ctx context.Context, parties []*party, do func(context.Cont
 // explain prefers the cause of a failure to its consequence: that the caller gave up, or that an
 // agent has ended.
 func (t *trial) explain(ctx context.Context, err error) error {
-	for deadline := time.Now().Add(deathNotice); ; time.Sleep(deathNotice / 25) {
+	for deadline := time.Now().Add(deathNotice(err)); ; time.Sleep(10 * time.Millisecond) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
