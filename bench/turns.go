@@ -73,7 +73,7 @@ func turns(ctx context.Context, w *work) error {
 func inSlices(f *record.File, elapsed float64) {
 	slices, settling := 0.0, 0.0
 	for _, t := range f.Trials {
-		turn := plan.TurnOf(t.Cell.Workload)
+		turn := plan.TurnOf(t.Cell.Workload, false) // daemons carry none of these networks
 		for _, s := range t.Slices {
 			slices += s.Window
 			settling += turn.Settle.Seconds()

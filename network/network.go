@@ -32,7 +32,7 @@ type Info struct {
 	// Relays says that a process on the path, such as a proxy, accepts the clients' TCP connections and makes others, whose
 	// congestion control is always the machine's default.
 	Relays bool
-	// Carried says that daemons carry its payload, of which they queue more than the kernel does: see plan.Turn.Drain.
+	// Carried says that daemons carry its payload, for which turns are longer: see plan.TurnOf.
 	Carried bool
 	// Between says that it can connect machines of the user's, over the network that is between them.
 	Between bool

@@ -55,7 +55,7 @@ type Network struct {
 	Apart bool
 	// Relays says that its traffic is relayed with the machine's own congestion control.
 	Relays bool
-	// Carried says that daemons carry its payload: see Turn.Drain.
+	// Carried says that daemons carry its payload: see TurnOf.
 	Carried bool
 	// Has is what it has of that which conditions need, such as record.Services.
 	Has []string

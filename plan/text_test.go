@@ -330,13 +330,13 @@ func TestEstimate(t *testing.T) {
 	if got, want := []time.Duration{of(0), of(10)}, []time.Duration{time.Second, 2 * (time.Second + d.Longer(services[0]))}; !slices.Equal(got, want) {
 		t.Errorf("with and without further services two networks take %v to start, want %v", got, want)
 	}
-	// Each turn of a network whose daemons carry the payload is followed by a longer rest.
+	// Turns of a network whose daemons carry the payload are longer.
 	var took [2]time.Duration
 	for i, carried := range []bool{false, true} {
 		tunnels := Known{Tools: []Tool{{Name: "engine", Drives: []Drive{{Workload: record.TCPStream, Turns: true}}}}, Networks: []Network{{Name: "tunnel", Carried: carried}}}
 		took[i] = Estimate([]record.Cell{cellOf("host", record.TCPStream), cellOf("tunnel", record.TCPStream)}, record.Settings{Turns: true, Duration: 0.3, Confidence: 0.95, Congestion: "cubic"}, tunnels).Round
 	}
-	if got, want := took[1]-took[0], 4*TurnOf(record.TCPStream).Drain; got != want { // three that count, and a cold one
+	if got, want := took[1]-took[0], 4*(daemonsSettle+daemonsRest); got != want { // three that count, and a cold one
 		t.Errorf("three slices of a tunnel of daemons take %v longer, want %v", got, want)
 	}
 	longest := Estimate(cells, record.Settings{Duration: 1e12, MinRounds: 1, MaxRounds: 10000}, Known{})

@@ -81,10 +81,6 @@ type Turn struct {
 	Settle time.Duration // traffic flows and is not counted
 	Slice  time.Duration // the window
 	Rest   time.Duration // packets in flight arrive, and counters are read
-	// Drain is more rest after the turn of a network whose daemons carry the payload. They queue more: after a turn of
-	// tunnels that carry 0.4 Gbit/s, 1 to 2.6 MB were on their way, and the turns of others right after it had 5 % less
-	// throughput.
-	Drain time.Duration
 }
 
 // Length returns the whole length of the turn.
@@ -99,17 +95,31 @@ const Cold = 1
 // of the time is spent on coming to rest and settling; at these lengths ratios are as precise as with turns half as
 // long.
 var (
-	streamTurn   = Turn{Settle: 15 * time.Millisecond, Slice: 100 * time.Millisecond, Rest: 7 * time.Millisecond, Drain: 50 * time.Millisecond}
+	streamTurn   = Turn{Settle: 15 * time.Millisecond, Slice: 100 * time.Millisecond, Rest: 7 * time.Millisecond}
 	exchangeTurn = Turn{Settle: 10 * time.Millisecond, Slice: 80 * time.Millisecond, Rest: 5 * time.Millisecond}
 )
 
-// TurnOf returns the turn of a workload.
-func TurnOf(workload string) Turn {
+// Networks whose daemons carry the payload have longer turns. Daemons that have rested are slower at first: in the first tenth
+// of their slices they carried 5 to 20 % less than later, for some 30 ms. And they queue more than the kernel: after a turn of a
+// stream through tunnels that carry 0.4 Gbit/s, 1 to 2.6 MB were on their way, and the turns of others right after it had 5 %
+// less throughput.
+const (
+	daemonsSettle = 45 * time.Millisecond
+	daemonsRest   = 50 * time.Millisecond
+)
+
+// TurnOf returns the turn of a workload in a network that the kernel carries or, if carried, daemons do.
+func TurnOf(workload string, carried bool) Turn {
+	t, rest := streamTurn, daemonsRest
 	switch workload {
 	case record.TCPRR, record.PacedRR:
-		return exchangeTurn
+		t, rest = exchangeTurn, 0
 	}
-	return streamTurn
+	if carried {
+		t.Settle += daemonsSettle
+		t.Rest += rest
+	}
+	return t
 }
 
 // Chance returns a source of random orders, a different one for each purpose: two orders of one round that were made
@@ -124,7 +134,7 @@ func Chance(set record.Settings, round int, purpose string) *rand.Rand {
 // Slices returns how many slices a network has in a round, so that together they are at least as long as a trial
 // should be. There are at least two: a cycle and the same one backwards.
 func Slices(workload string, set record.Settings) int {
-	return max(2, int(math.Ceil(set.Duration/TurnOf(workload).Slice.Seconds())))
+	return max(2, int(math.Ceil(set.Duration/TurnOf(workload, false).Slice.Seconds())))
 }
 
 // Limits on networks that stand at once.
@@ -473,7 +483,7 @@ const (
 
 // fillsSlice reports whether a slice holds enough traffic, if its rate is given.
 func fillsSlice(c record.Cell) bool {
-	o, slice := c.Options, TurnOf(c.Workload).Slice.Seconds()
+	o, slice := c.Options, TurnOf(c.Workload, false).Slice.Seconds()
 	switch {
 	case o.Bandwidth > 0:
 		return float64(o.Bandwidth)/8*slice >= leastBytes
@@ -487,19 +497,18 @@ func fillsSlice(c record.Cell) bool {
 // machine is uncorrelated after 0.4 s.
 const mostApart = 300 * time.Millisecond
 
-// mostBetween returns how many turns of others may lie between two of the baseline, so that none of them begins too far from
-// the nearest of these two, even if the network of each has to drain.
-func (t Turn) mostBetween() int {
-	other := t.Length() + t.Drain
-	afterFirst, beforeSecond := 1+(mostApart-t.Length())/other, mostApart/other
+// mostBetween returns how many turns of others, of the given length at most, may lie between two turns of the baseline, so that
+// none of them begins too far from the nearest of these two.
+func mostBetween(baseline, other Turn) int {
+	afterFirst, beforeSecond := 1+(mostApart-baseline.Length())/other.Length(), mostApart/other.Length()
 	return int(afterFirst + beforeSecond)
 }
 
-// baselinesInCycle returns how often the baseline has its turn in a cycle with the given number of other networks.
-// The error of a ratio is least at the square root of that number. More turns are added where others would be too
-// far from the nearest turn of the baseline.
-func baselinesInCycle(others int, turn Turn) int {
-	between := turn.mostBetween()
+// baselinesInCycle returns how often the baseline has its turn in a cycle with the given number of other networks, any of which
+// daemons may carry if carried is true. The error of a ratio is least at the square root of that number. More turns are added
+// where others would be too far from the nearest turn of the baseline.
+func baselinesInCycle(others int, workload string, carried bool) int {
+	between := mostBetween(TurnOf(workload, false), TurnOf(workload, carried))
 	spare := between % 2 // where a cycle meets its mirror image, the number between two baselines is even
 	return max(1, int(math.Round(math.Sqrt(float64(others)))), (others+spare+between-1)/between)
 }
@@ -507,10 +516,10 @@ func baselinesInCycle(others int, turn Turn) int {
 // Order returns whose turn it is, as indices into Cells: cycles in which every network has its turn once, in a
 // random order, and the baseline several times between them, evenly spaced, with half of that space before its first turn
 // and after its last one. Each cycle is followed by the same one backwards, so that a steady change affects all alike; only
-// the last one of an odd number is not.
-func (c Contest) Order(slicesEach int, r *rand.Rand) (order []int) {
+// the last one of an odd number is not. carried reports whether daemons carry a network.
+func (c Contest) Order(slicesEach int, carried func(record.Cell) bool, r *rand.Rand) (order []int) {
 	baselines, others := c.sides()
-	n := baselinesInCycle(len(others), TurnOf(c.Workload()))
+	n := baselinesInCycle(len(others), c.Workload(), slices.ContainsFunc(c.Cells, carried))
 	for done := 0; done < slicesEach; done += 2 {
 		r.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
 		var cycle []int
@@ -551,16 +560,12 @@ func (c Contest) sides() (baselines, others []int) {
 
 // span returns how long all turns of the contest take, including the Cold ones at the beginning.
 func (c Contest) span(set record.Settings, known Known) (all time.Duration) {
-	turn, turns := TurnOf(c.Workload()), make([]int, len(c.Cells))
-	for _, i := range c.Order(Slices(c.Workload(), set), rand.New(rand.NewPCG(1, 1))) {
+	turns, carried := make([]int, len(c.Cells)), func(c record.Cell) bool { return known.kindOf(c.Network).Carried }
+	for _, i := range c.Order(Slices(c.Workload(), set), carried, rand.New(rand.NewPCG(1, 1))) {
 		turns[i]++
 	}
 	for i, cell := range c.Cells {
-		length := turn.Length()
-		if known.kindOf(cell.Network).Carried {
-			length += turn.Drain
-		}
-		all += time.Duration(turns[i]+Cold) * length
+		all += time.Duration(turns[i]+Cold) * TurnOf(c.Workload(), carried(cell)).Length()
 	}
 	return all
 }

@@ -518,24 +518,26 @@ func contested(g Group) [][]record.Cell {
 	return record.Each(g.Contests, func(c Contest) []record.Cell { return c.Cells })
 }
 
+// byKernel says that no daemons carry a network.
+func byKernel(record.Cell) bool { return false }
+
 func TestOrder(t *testing.T) {
-	for i := range 92 {
-		others, each, workload := i/4, 3+i%2, []string{record.TCPStream, record.TCPRR}[i/2%2]
+	for i := range 184 {
+		others, each, workload, carried := i/8, 3+i%2, []string{record.TCPStream, record.TCPRR}[i/2%2], i/4%2 == 1
 		c := Contest{Cells: []record.Cell{cellOf("host", workload)}}
 		for i := range others {
 			c.Cells = append(c.Cells, cellOf("bridge"+strings.Repeat("x", i), workload))
 		}
-		order, turn := c.Order(each, rand.New(rand.NewPCG(1, uint64(others)))), TurnOf(workload)
+		byDaemons := func(c record.Cell) bool { return carried && !c.IsNative() }
+		order := c.Order(each, byDaemons, rand.New(rand.NewPCG(1, uint64(others))))
 		count, begins, baselines := map[int]int{}, []time.Duration{}, []time.Duration{}
 		var now time.Duration
 		for _, i := range order {
 			count[i]++
-			begins = append(begins, now)
-			if now += turn.Length(); c.Cells[i].IsNative() {
-				baselines = append(baselines, begins[len(begins)-1])
-			} else {
-				now += turn.Drain
+			if begins = append(begins, now); c.Cells[i].IsNative() {
+				baselines = append(baselines, now)
 			}
+			now += TurnOf(workload, byDaemons(c.Cells[i])).Length()
 		}
 		for at, begin := range begins {
 			apart := now
@@ -551,7 +553,7 @@ func TestOrder(t *testing.T) {
 				t.Errorf("%d others: one has %d turns, want %d", others, count[i+1], each)
 			}
 		}
-		if want := each * baselinesInCycle(others, turn); count[0] != want {
+		if want := each * baselinesInCycle(others, workload, carried && others > 0); count[0] != want {
 			t.Errorf("%d others: the baseline has %d turns, want %d", others, count[0], want)
 		}
 		cycle := len(order) / each
@@ -574,7 +576,7 @@ func TestOrdersAreIndependent(t *testing.T) {
 	const rounds = 200
 	for round := range rounds {
 		c := Groups(Visits(cells, round, set.Seed), set, everything, nil)[0].Contests[0]
-		order := c.Order(2, Chance(set, round, "turns of "+c.Key()))
+		order := c.Order(2, byKernel, Chance(set, round, "turns of "+c.Key()))
 		met[fmt.Sprint(c.Cells[0].Twin, " is built first, the first turn has ", c.Cells[order[0]].Twin)]++
 	}
 	if len(met) != 4 {
@@ -615,7 +617,7 @@ func TestTwinsTakeTurnsAlike(t *testing.T) {
 		}
 	}
 	count := map[int]int{}
-	for _, i := range c.Order(2, rand.New(rand.NewPCG(1, 1))) {
+	for _, i := range c.Order(2, byKernel, rand.New(rand.NewPCG(1, 1))) {
 		count[i]++
 	}
 	for i := range c.Cells {

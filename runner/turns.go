@@ -19,6 +19,7 @@ import (
 // player is a cell that is measured in turns, with its network.
 type player struct {
 	*attempt
+	turn     plan.Turn
 	standing workload.Standing
 	ahead    *time.Duration // see workload.Turns
 	begins   []time.Time
@@ -51,9 +52,9 @@ func (r *Runner) turns(ctx context.Context, c plan.Contest, in []*session, round
 // takeTurns runs the turns once, and reports whether an end heard of them too late.
 func (r *Runner) takeTurns(ctx context.Context, c plan.Contest, in []*session, round int, since time.Time) (trials []record.Trial, first time.Time, late bool) {
 	outer := ctx
-	turn := plan.TurnOf(c.Workload())
-	order := c.Order(plan.Slices(c.Workload(), r.Settings), plan.Chance(r.Settings, round, "turns of "+c.Key()))
-	limit := r.patience(time.Duration(len(c.Cells))*grace) + time.Duration(len(c.Cells)+len(order))*(turn.Length()+turn.Drain)
+	order := c.Order(plan.Slices(c.Workload(), r.Settings), r.carried, plan.Chance(r.Settings, round, "turns of "+c.Key()))
+	longest := plan.TurnOf(c.Workload(), true).Length()
+	limit := r.patience(time.Duration(len(c.Cells))*grace) + time.Duration(len(c.Cells)+len(order))*longest
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the turns of %d networks took more than %v", len(c.Cells), limit))
 	defer cancel()
 	trials = make([]record.Trial, len(c.Cells))
@@ -63,7 +64,7 @@ func (r *Runner) takeTurns(ctx context.Context, c plan.Contest, in []*session, r
 		trials[i] = record.Trial{Cell: cell}
 		readying.Go(func() {
 			var err error
-			if players[i], err = in[i].player(ctx, &trials[i], turn); err != nil {
+			if players[i], err = in[i].player(ctx, &trials[i]); err != nil {
 				failed(ctx, &trials[i], err)
 			}
 		})
@@ -101,7 +102,7 @@ func (r *Runner) takeTurns(ctx context.Context, c plan.Contest, in []*session, r
 		}
 		return r.insteadOfTurns(outer, c, in, round, err), since, false
 	}
-	first = r.play(ctx, players, order, turn, clocks)
+	first = r.play(ctx, players, order, clocks)
 	if !since.IsZero() {
 		first = since
 	}
@@ -169,8 +170,11 @@ func (r *Runner) insteadOfTurns(ctx context.Context, c plan.Contest, in []*sessi
 	return trials
 }
 
+// carried reports whether daemons carry the payload of a cell's network.
+func (r *Runner) carried(c record.Cell) bool { return r.Networks[c.Network].Driver.Carried }
+
 // player readies a network for its turns.
-func (s *session) player(ctx context.Context, t *record.Trial, turn plan.Turn) (*player, error) {
+func (s *session) player(ctx context.Context, t *record.Trial) (*player, error) {
 	a, err := s.approach(ctx, t)
 	if err != nil {
 		return nil, err
@@ -178,8 +182,8 @@ func (s *session) player(ctx context.Context, t *record.Trial, turn plan.Turn) (
 	if a.tool.Stand == nil {
 		return nil, fmt.Errorf("tool %s cannot take turns", a.tool.Name)
 	}
-	a.job.Warmup, a.job.Duration = turn.Settle, turn.Slice
-	p := &player{attempt: a}
+	p := &player{attempt: a, turn: plan.TurnOf(t.Cell.Workload, s.r.carried(t.Cell))}
+	a.job.Warmup, a.job.Duration = p.turn.Settle, p.turn.Slice
 	if p.standing, err = a.tool.Stand(ctx, a.job); err != nil {
 		return nil, a.diagnose(ctx, err)
 	}
@@ -193,7 +197,7 @@ const telling = time.Millisecond
 
 // play runs all turns, and reads the counters between them. It returns when the window of the first turn that counts
 // opens; the zero time if there are no players.
-func (r *Runner) play(ctx context.Context, players []*player, order []int, turn plan.Turn, clocks times) (first time.Time) {
+func (r *Runner) play(ctx context.Context, players []*player, order []int, clocks times) (first time.Time) {
 	var whose []*player
 	var notice time.Duration
 	for _, p := range players {
@@ -215,27 +219,28 @@ func (r *Runner) play(ctx context.Context, players []*player, order []int, turn 
 	for _, p := range here {
 		defer p.proof.keep()()
 	}
+	usual := plan.TurnOf(here[0].t.Cell.Workload, false)
 	began := time.Now().Add(notice)
 	begins := make([]time.Time, 0, len(whose)+1) // of the turns, and the end of the last
 	over := began
 	for _, p := range whose {
 		p.begins, begins = append(p.begins, over), append(begins, over)
-		over = over.Add(turn.Length() + p.drain(turn))
+		over = over.Add(p.turn.Length())
 	}
 	begins = append(begins, over)
 	var running sync.WaitGroup
 	for _, p := range here {
 		running.Go(func() {
-			p.each, p.together, p.err = p.standing.Turns(ctx, workload.Turns{Begins: p.begins, Cold: plan.Cold, Drain: p.drain(turn), Over: over, Ahead: p.ahead})
+			p.each, p.together, p.err = p.standing.Turns(ctx, workload.Turns{Begins: p.begins, Cold: plan.Cold, Drain: p.turn.Rest - usual.Rest, Over: over, Ahead: p.ahead})
 		})
 	}
 	counted := whose[len(here):]
 	next := begins[len(here):] // turns that count begin
-	first = next[0].Add(turn.Settle)
+	first = next[0].Add(counted[0].turn.Settle)
 	edges := make([]turnEdge, len(counted)+1)
 	look := make([]time.Time, len(edges)) // counters are read
 	for i := range edges {
-		look[i] = next[i].Add(here[0].standing.Gap() - turn.Rest)
+		look[i] = next[i].Add(here[0].standing.Gap() - usual.Rest)
 	}
 	far := farEdgesOf(ctx, here, counted, look, clocks)
 	read := 0
@@ -263,7 +268,7 @@ func (r *Runner) play(ctx context.Context, players []*player, order []int, turn 
 	for i := range read {
 		was, then := beside(counted, i)
 		// In a quarter of a turn less crosses a network than turns are faulted for.
-		far.add(i, &edges[i], next[i], next[i].Add(turn.Length()/4), was, then, here)
+		far.add(i, &edges[i], next[i], next[i].Add(usual.Length()/4), was, then, here)
 		if was != nil {
 			last := &was.readings[turnsOf[was]-1]
 			if last.after = edges[i]; was.far() {
@@ -280,14 +285,6 @@ func (r *Runner) play(ctx context.Context, players []*player, order []int, turn 
 	}
 	r.spent += over.Sub(began)
 	return first
-}
-
-// drain returns how much longer than others the network rests after its turns.
-func (p *player) drain(turn plan.Turn) time.Duration {
-	if !p.s.r.Networks[p.t.Cell.Network].Driver.Carried {
-		return 0
-	}
-	return turn.Drain
 }
 
 // readBy samples between two turns; the next one starts at begins. here reads this machine, once for the networks of both turns.

@@ -158,12 +158,11 @@ func TestTunnelsOfDaemonsDrain(t *testing.T) {
 		}
 	}
 	slices.SortFunc(all, func(a, b begun) int { return cmp.Compare(a.at, b.at) })
-	turn, seen := plan.TurnOf(record.TCPStream), map[string]bool{}
+	turnOf := func(network string) plan.Turn { return plan.TurnOf(record.TCPStream, network == "tunnel") }
+	seen := map[string]bool{}
 	for i := range max(1, len(all)) - 1 {
-		want := turn.Length()
-		if all[i].network == "tunnel" {
-			want += turn.Drain
-		}
+		was, next := turnOf(all[i].network), turnOf(all[i+1].network)
+		want := was.Slice + was.Rest + next.Settle // they are the times of windows
 		if got := all[i+1].at - all[i].at; math.Abs(got-want.Seconds()) > 1e-6 {
 			t.Errorf("%v s lie between turns of %s and %s, want %v", got, all[i].network, all[i+1].network, want)
 		}
