@@ -152,6 +152,9 @@ type Able struct {
 	Together int
 	// Apart has the networks that stand alone for their own sake.
 	Apart map[string]bool
+	// Carried has the networks whose daemons carry the payload. They stand only with their baseline: among 20 others they
+	// have a tenth less throughput, and their figures must not depend on what else is measured.
+	Carried map[string]bool
 	// Relays has the networks whose traffic is relayed with the machine's own congestion control.
 	Relays map[string]bool
 	// Bounded reports whether a network is one of those of which only Room can stand at once. If Room is 1, each of
@@ -163,11 +166,12 @@ type Able struct {
 
 // Room is how many networks can stand at once with one on its platform; 0 is any number.
 type Room struct {
-	AtOnce int  // networks
-	Crowd  int  // containers of all of them together, unless one alone has more
-	Single bool // two of its kind, as twins are, cannot
-	Apart  bool // it stands alone
-	Relays bool // see network.Info
+	AtOnce  int  // networks
+	Crowd   int  // containers of all of them together, unless one alone has more
+	Single  bool // two of its kind, as twins are, cannot
+	Apart   bool // it stands alone
+	Relays  bool // see network.Info
+	Carried bool // likewise
 }
 
 // like returns how many networks like that of a cell can stand at once.
@@ -184,10 +188,11 @@ func (r Room) like(c record.Cell) int {
 // AbleTo works out which of a run's networks can stand at once. The result is the same in every round, so that a network
 // is always measured in the same way.
 func AbleTo(cells []record.Cell, set record.Settings, room func(network string) Room, turns func(tool, workload string) bool) Able {
-	bounded, apart, relays, among, least := map[string]bool{}, map[string]bool{}, map[string]bool{}, 0, 0
+	bounded, apart, relays, carried := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
+	among, least := 0, 0
 	for _, v := range group(cells) {
 		r := room(v.Network)
-		relays[v.Network] = r.Relays
+		relays[v.Network], carried[v.Network] = r.Relays, r.Carried
 		if r.Apart {
 			apart[v.Network] = true
 			continue
@@ -208,6 +213,7 @@ func AbleTo(cells []record.Cell, set record.Settings, room func(network string) 
 		Together: set.Together,
 		Apart:    apart,
 		Relays:   relays,
+		Carried:  carried,
 		Bounded:  func(network string) bool { return !fit && bounded[network] },
 		Room:     least,
 		Turns:    turns,
@@ -232,7 +238,7 @@ func (k Known) able(cells []record.Cell, set record.Settings) Able {
 	room := func(network string) Room {
 		p := k.platformOf(network)
 		kind := k.kindOf(network)
-		return Room{p.AtOnce, p.Crowd, kind.Single, kind.Apart, kind.Relays}
+		return Room{p.AtOnce, p.Crowd, kind.Single, kind.Apart, kind.Relays, kind.Carried}
 	}
 	return AbleTo(cells, set, room, func(tool, workload string) bool {
 		t, _ := k.tool(tool)
@@ -271,9 +277,9 @@ func (c Contest) Workload() string { return c.Cells[0].Workload }
 
 // Groups puts together the networks of a round that are built under equal conditions, in the order in which they
 // come. Those on different numbers of hosts are built at the same time if there is room for all: most of the time it
-// takes is spent waiting. Networks that cannot stand at once are groups of one. If there are too many for one group,
-// they are cut into several, and the baselines are built anew in each, so that no network is compared with one
-// measured at another time.
+// takes is spent waiting. Networks that cannot stand at once are groups of one. If there are too many for one group, or
+// some may stand only with their baseline, they are cut into several, and the baselines are built anew in each, so that
+// no network is compared with one measured at another time.
 //
 // left reports whether a cell still has to be measured in a part of the round; nil means that all have to. What a
 // group consists of depends on visits alone, so that a resumed round finds the groups that it began with.
@@ -317,46 +323,53 @@ func (a Able) mostAlike(v record.Cell) int {
 	return min(most, max(1, mostContainers/max(1, containersOf(v))))
 }
 
-// hold reports whether there is room for networks that all have the same number of containers to stand at once.
+// hold reports whether networks that all have the same number of containers may stand at once, and there is room for them.
 func (a Able) hold(visits []Visit) bool {
 	bounded := record.Those(visits, func(v Visit) bool { return a.Bounded(v.Network) })
-	return len(visits) <= a.mostAlike(visits[0].Cell) && (len(bounded) <= a.Room || len(visits) == 1)
+	crowded := len(visits) > 2 && slices.ContainsFunc(visits, func(v Visit) bool { return a.Carried[v.Network] })
+	return len(visits) <= a.mostAlike(visits[0].Cell) && (len(bounded) <= a.Room || len(visits) == 1) && !crowded
 }
 
-// cut divides networks into groups of about equal size, as few as the room allows. A network and its baseline may
-// have twice the room, so that they stand together wherever each of them alone would have room enough.
+// cut divides networks into groups: one for each network that may stand only with its baseline, and groups of about equal
+// size, as few as the room allows, for the others. A network and its baseline may have twice the room, so that they stand
+// together wherever each of them alone would have room enough.
 func cut(all []Visit, able Able) (groups []Group) {
 	if able.hold(all) {
 		return []Group{{Visits: all}}
 	}
-	most := able.mostAlike(all[0].Cell)
 	var compared map[record.Cell]bool
 	if containersOf(all[0].Cell) <= mostContainers {
 		compared = comparedIn(all)
 	}
+	carried := func(m member) bool { return able.Carried[m.Network] }
 	members := membersOf(all, compared)
+	for _, m := range record.Those(members, carried) {
+		groups = append(groups, partOf(all, m.cells, compared))
+	}
+	groups = append(groups, deal(all, slices.DeleteFunc(members, carried), compared, able)...)
+	for i := range groups {
+		groups[i].part = i + 1
+	}
+	return groups
+}
+
+// deal divides members into groups of about equal size, as few as the room allows.
+func deal(all []Visit, members []member, compared map[record.Cell]bool, able Able) (groups []Group) {
 	slices.SortStableFunc(members, func(a, b member) int { // so that the bounded ones are spread evenly over the groups
 		return cmp.Compare(able.rank(a.Network), able.rank(b.Network))
 	})
-	for n := min(max(2, (len(all)+most-1)/most), len(members)); ; n++ {
+	most := able.mostAlike(all[0].Cell)
+	for n := (len(members) + most - 1) / most; n <= len(members); n++ {
 		dealt := make([][]record.Cell, n)
 		for i, m := range members {
 			dealt[i%n] = append(dealt[i%n], m.cells...)
 		}
-		groups = nil
-		for part, cells := range dealt {
-			g := partOf(all, cells, compared)
-			if !able.hold(g.Visits) && n < len(members) {
-				groups = nil
-				break
-			}
-			g.part = part + 1
-			groups = append(groups, g)
-		}
-		if groups != nil {
-			return groups
+		groups = record.Each(dealt, func(cells []record.Cell) Group { return partOf(all, cells, compared) })
+		if !slices.ContainsFunc(groups, func(g Group) bool { return !able.hold(g.Visits) }) {
+			break
 		}
 	}
+	return groups
 }
 
 // comparedIn returns the baselines with which other cells of the networks are compared.
@@ -497,18 +510,18 @@ func fillsSlice(c record.Cell) bool {
 // machine is uncorrelated after 0.4 s.
 const mostApart = 300 * time.Millisecond
 
-// mostBetween returns how many turns of others, of the given length at most, may lie between two turns of the baseline, so that
-// none of them begins too far from the nearest of these two.
-func mostBetween(baseline, other Turn) int {
-	afterFirst, beforeSecond := 1+(mostApart-baseline.Length())/other.Length(), mostApart/other.Length()
+// mostBetween returns how many turns of others may lie between two of the baseline, so that none of them begins too far from
+// the nearest of these two. (Networks whose turns are longer are alone with the baseline.)
+func (t Turn) mostBetween() int {
+	afterFirst, beforeSecond := 1+(mostApart-t.Length())/t.Length(), mostApart/t.Length()
 	return int(afterFirst + beforeSecond)
 }
 
-// baselinesInCycle returns how often the baseline has its turn in a cycle with the given number of other networks, any of which
-// daemons may carry if carried is true. The error of a ratio is least at the square root of that number. More turns are added
-// where others would be too far from the nearest turn of the baseline.
-func baselinesInCycle(others int, workload string, carried bool) int {
-	between := mostBetween(TurnOf(workload, false), TurnOf(workload, carried))
+// baselinesInCycle returns how often the baseline has its turn in a cycle with the given number of other networks.
+// The error of a ratio is least at the square root of that number. More turns are added where others would be too
+// far from the nearest turn of the baseline.
+func baselinesInCycle(others int, turn Turn) int {
+	between := turn.mostBetween()
 	spare := between % 2 // where a cycle meets its mirror image, the number between two baselines is even
 	return max(1, int(math.Round(math.Sqrt(float64(others)))), (others+spare+between-1)/between)
 }
@@ -516,10 +529,10 @@ func baselinesInCycle(others int, workload string, carried bool) int {
 // Order returns whose turn it is, as indices into Cells: cycles in which every network has its turn once, in a
 // random order, and the baseline several times between them, evenly spaced, with half of that space before its first turn
 // and after its last one. Each cycle is followed by the same one backwards, so that a steady change affects all alike; only
-// the last one of an odd number is not. carried reports whether daemons carry a network.
-func (c Contest) Order(slicesEach int, carried func(record.Cell) bool, r *rand.Rand) (order []int) {
+// the last one of an odd number is not.
+func (c Contest) Order(slicesEach int, r *rand.Rand) (order []int) {
 	baselines, others := c.sides()
-	n := baselinesInCycle(len(others), c.Workload(), slices.ContainsFunc(c.Cells, carried))
+	n := baselinesInCycle(len(others), TurnOf(c.Workload(), false))
 	for done := 0; done < slicesEach; done += 2 {
 		r.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
 		var cycle []int
@@ -560,12 +573,12 @@ func (c Contest) sides() (baselines, others []int) {
 
 // span returns how long all turns of the contest take, including the Cold ones at the beginning.
 func (c Contest) span(set record.Settings, known Known) (all time.Duration) {
-	turns, carried := make([]int, len(c.Cells)), func(c record.Cell) bool { return known.kindOf(c.Network).Carried }
-	for _, i := range c.Order(Slices(c.Workload(), set), carried, rand.New(rand.NewPCG(1, 1))) {
+	turns := make([]int, len(c.Cells))
+	for _, i := range c.Order(Slices(c.Workload(), set), rand.New(rand.NewPCG(1, 1))) {
 		turns[i]++
 	}
 	for i, cell := range c.Cells {
-		all += time.Duration(turns[i]+Cold) * TurnOf(c.Workload(), carried(cell)).Length()
+		all += time.Duration(turns[i]+Cold) * TurnOf(c.Workload(), known.kindOf(cell.Network).Carried).Length()
 	}
 	return all
 }

@@ -271,6 +271,34 @@ func TestNetworksThatStandApart(t *testing.T) {
 	}
 }
 
+// TestNetworksOfDaemonsStandWithTheirBaseline has networks whose daemons carry the payload stand only with their baseline, which
+// is measured anew for each. All others stand at once.
+func TestNetworksOfDaemonsStandWithTheirBaseline(t *testing.T) {
+	set := record.Settings{Turns: true, Congestion: "cubic"}
+	k := Known{
+		Networks: []Network{{Name: "host"}, {Name: "bridge"}, {Name: "veth"}, {Name: "tun", Carried: true}, {Name: "wg", Carried: true}},
+		Tools:    []Tool{{Name: "engine", Drives: []Drive{{Workload: record.TCPRR, Turns: true}}}},
+	}
+	cells := record.Each(k.Networks, func(n Network) record.Cell { return cellOf(n.Name, record.TCPRR) })
+	for _, c := range []struct{ cells, parts int }{{4, 2}, {5, 3}} {
+		some := cells[:c.cells]
+		groups := Groups(Visits(some, 1, 1), set, k.able(some, set), nil)
+		want := []string{"turns bridge/tcp_rr host/tcp_rr veth/tcp_rr", "turns host/tcp_rr tun/tcp_rr", "turns host/tcp_rr wg/tcp_rr"}[:c.parts]
+		if got := told(groups); !slices.Equal(got, want) {
+			t.Errorf("%q\nwant %q", got, want)
+		}
+		parts := record.Distinct(groups, func(g Group) int { return g.Part(cells[0]) })
+		if len(parts) != c.parts || slices.Contains(parts, 0) {
+			t.Errorf("the baseline is measured in the parts %v", parts)
+		}
+	}
+	alone := []record.Cell{cells[0], cells[3]}
+	groups := Groups(Visits(alone, 1, 1), set, k.able(alone, set), nil)
+	if got := told(groups); !slices.Equal(got, []string{"turns host/tcp_rr tun/tcp_rr"}) || groups[0].Part(cells[0]) != 0 {
+		t.Errorf("with its baseline alone: %q, part %d", got, groups[0].Part(cells[0]))
+	}
+}
+
 // TestCrowd has networks stand alone where the containers of two of them are too many.
 func TestCrowd(t *testing.T) {
 	k := Known{
@@ -518,18 +546,14 @@ func contested(g Group) [][]record.Cell {
 	return record.Each(g.Contests, func(c Contest) []record.Cell { return c.Cells })
 }
 
-// byKernel says that no daemons carry a network.
-func byKernel(record.Cell) bool { return false }
-
 func TestOrder(t *testing.T) {
-	for i := range 184 {
-		others, each, workload, carried := i/8, 3+i%2, []string{record.TCPStream, record.TCPRR}[i/2%2], i/4%2 == 1
+	for i := range 92 {
+		others, each, workload := i/4, 3+i%2, []string{record.TCPStream, record.TCPRR}[i/2%2]
 		c := Contest{Cells: []record.Cell{cellOf("host", workload)}}
 		for i := range others {
 			c.Cells = append(c.Cells, cellOf("bridge"+strings.Repeat("x", i), workload))
 		}
-		byDaemons := func(c record.Cell) bool { return carried && !c.IsNative() }
-		order := c.Order(each, byDaemons, rand.New(rand.NewPCG(1, uint64(others))))
+		order, turn := c.Order(each, rand.New(rand.NewPCG(1, uint64(others)))), TurnOf(workload, false)
 		count, begins, baselines := map[int]int{}, []time.Duration{}, []time.Duration{}
 		var now time.Duration
 		for _, i := range order {
@@ -537,7 +561,7 @@ func TestOrder(t *testing.T) {
 			if begins = append(begins, now); c.Cells[i].IsNative() {
 				baselines = append(baselines, now)
 			}
-			now += TurnOf(workload, byDaemons(c.Cells[i])).Length()
+			now += turn.Length()
 		}
 		for at, begin := range begins {
 			apart := now
@@ -553,7 +577,7 @@ func TestOrder(t *testing.T) {
 				t.Errorf("%d others: one has %d turns, want %d", others, count[i+1], each)
 			}
 		}
-		if want := each * baselinesInCycle(others, workload, carried && others > 0); count[0] != want {
+		if want := each * baselinesInCycle(others, turn); count[0] != want {
 			t.Errorf("%d others: the baseline has %d turns, want %d", others, count[0], want)
 		}
 		cycle := len(order) / each
@@ -576,7 +600,7 @@ func TestOrdersAreIndependent(t *testing.T) {
 	const rounds = 200
 	for round := range rounds {
 		c := Groups(Visits(cells, round, set.Seed), set, everything, nil)[0].Contests[0]
-		order := c.Order(2, byKernel, Chance(set, round, "turns of "+c.Key()))
+		order := c.Order(2, Chance(set, round, "turns of "+c.Key()))
 		met[fmt.Sprint(c.Cells[0].Twin, " is built first, the first turn has ", c.Cells[order[0]].Twin)]++
 	}
 	if len(met) != 4 {
@@ -617,7 +641,7 @@ func TestTwinsTakeTurnsAlike(t *testing.T) {
 		}
 	}
 	count := map[int]int{}
-	for _, i := range c.Order(2, byKernel, rand.New(rand.NewPCG(1, 1))) {
+	for _, i := range c.Order(2, rand.New(rand.NewPCG(1, 1))) {
 		count[i]++
 	}
 	for i := range c.Cells {

@@ -306,7 +306,7 @@ func (r *Runner) room(network string) plan.Room {
 		return plan.Room{AtOnce: 1}
 	}
 	on := recipe.Platform.Info()
-	return plan.Room{AtOnce: on.AtOnce, Crowd: on.Crowd, Single: recipe.Driver.Single, Apart: recipe.Driver.Apart, Relays: recipe.Driver.Relays}
+	return plan.Room{AtOnce: on.AtOnce, Crowd: on.Crowd, Single: recipe.Driver.Single, Apart: recipe.Driver.Apart, Relays: recipe.Driver.Relays, Carried: recipe.Driver.Carried}
 }
 
 // inRound returns the number of trials that a round has. In a resumed run, the first round may

@@ -52,7 +52,7 @@ func (r *Runner) turns(ctx context.Context, c plan.Contest, in []*session, round
 // takeTurns runs the turns once, and reports whether an end heard of them too late.
 func (r *Runner) takeTurns(ctx context.Context, c plan.Contest, in []*session, round int, since time.Time) (trials []record.Trial, first time.Time, late bool) {
 	outer := ctx
-	order := c.Order(plan.Slices(c.Workload(), r.Settings), r.carried, plan.Chance(r.Settings, round, "turns of "+c.Key()))
+	order := c.Order(plan.Slices(c.Workload(), r.Settings), plan.Chance(r.Settings, round, "turns of "+c.Key()))
 	longest := plan.TurnOf(c.Workload(), true).Length()
 	limit := r.patience(time.Duration(len(c.Cells))*grace) + time.Duration(len(c.Cells)+len(order))*longest
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the turns of %d networks took more than %v", len(c.Cells), limit))
@@ -170,9 +170,6 @@ func (r *Runner) insteadOfTurns(ctx context.Context, c plan.Contest, in []*sessi
 	return trials
 }
 
-// carried reports whether daemons carry the payload of a cell's network.
-func (r *Runner) carried(c record.Cell) bool { return r.Networks[c.Network].Driver.Carried }
-
 // player readies a network for its turns.
 func (s *session) player(ctx context.Context, t *record.Trial) (*player, error) {
 	a, err := s.approach(ctx, t)
@@ -182,7 +179,7 @@ func (s *session) player(ctx context.Context, t *record.Trial) (*player, error) 
 	if a.tool.Stand == nil {
 		return nil, fmt.Errorf("tool %s cannot take turns", a.tool.Name)
 	}
-	p := &player{attempt: a, turn: plan.TurnOf(t.Cell.Workload, s.r.carried(t.Cell))}
+	p := &player{attempt: a, turn: plan.TurnOf(t.Cell.Workload, s.r.Networks[t.Cell.Network].Driver.Carried)}
 	a.job.Warmup, a.job.Duration = p.turn.Settle, p.turn.Slice
 	if p.standing, err = a.tool.Stand(ctx, a.job); err != nil {
 		return nil, a.diagnose(ctx, err)
