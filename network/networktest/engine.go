@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	cerrdefs "github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
@@ -22,6 +23,9 @@ func objects(t *testing.T, h *engine.Host) (lines []string) {
 	containers, err := c.ContainerList(t.Context(), client.ContainerListOptions{All: true})
 	iferr.Fatal(t, err)
 	for _, o := range containers.Items {
+		if _, err := c.ContainerInspect(t.Context(), o.ID, client.ContainerInspectOptions{}); cerrdefs.IsNotFound(err) {
+			continue // one that has been removed is listed for a moment
+		}
 		lines = append(lines, "container "+strings.Join(o.Names, " ")+" "+o.ID)
 	}
 	networks, err := c.NetworkList(t.Context(), client.NetworkListOptions{})

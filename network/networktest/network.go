@@ -161,7 +161,7 @@ func ownAddress(t *testing.T, n *network.Network, from, to platform.Endpoint, f 
 	iferr.Error(t, err)
 }
 
-// patience bounds the time to make hosts.
+// patience bounds the time to make hosts, to capture packets, and for an answer; it is not an expected time.
 const patience = 60 * time.Second
 
 // keep returns hosts that remain when the networks on them are closed, and a platform that builds

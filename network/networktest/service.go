@@ -60,12 +60,12 @@ func greet(t *testing.T, client, server platform.Endpoint, dial, listen netip.Ad
 	}()
 	var said string
 	err = netns.Do(client.Facts().NetNS, func() error {
-		c, err := net.DialTimeout("tcp", dial.String(), 5*time.Second)
+		c, err := net.DialTimeout("tcp", dial.String(), patience)
 		if err != nil {
 			return err
 		}
 		defer c.Close()
-		_ = c.SetDeadline(time.Now().Add(5 * time.Second))
+		_ = c.SetDeadline(time.Now().Add(patience))
 		_, err = fmt.Fscan(c, &said)
 		return err
 	})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/await"
 	"nettoll/internal/nl"
 	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
@@ -163,7 +165,7 @@ type watched struct {
 	dir     string // of captures; if empty, nothing is captured
 	clients int    // of the networks that are captured
 
-	hosts   []string // whose packets were captured
+	files   map[string][]string // of captures, by the host whose packets they have: one of each time that the network was built
 	filters map[network.Family]string
 }
 
@@ -177,7 +179,7 @@ func (w *watched) look(ctx context.Context, topo network.Topology, n *network.Ne
 	if w.dir == "" || topo.Clients != w.clients || n.Wire == nil {
 		return nil
 	}
-	w.filters, w.hosts = map[network.Family]string{}, nil
+	w.filters = map[network.Family]string{}
 	for _, f := range w.s.families() {
 		if filter := n.Wire(f); filter != "" {
 			w.filters[f] = filter
@@ -186,17 +188,20 @@ func (w *watched) look(ctx context.Context, topo network.Topology, n *network.Ne
 	if len(w.filters) == 0 {
 		return nil
 	}
+	if w.files == nil {
+		w.files = map[string][]string{}
+	}
 	tap := &tap{}
 	end := n.Close
 	n.Close = func(ctx context.Context) error {
-		tap.end()
-		return end(ctx)
+		return errors.Join(tap.end(), end(ctx))
 	}
 	for _, h := range n.Hosts[:2] {
-		w.hosts = append(w.hosts, h.Name())
-		if err := tap.capture(ctx, h, w.file(h.Name())); err != nil {
+		file := filepath.Join(w.dir, fmt.Sprintf("%s-%d", h.Name(), len(w.files[h.Name()])))
+		if err := tap.capture(ctx, h, file); err != nil {
 			return err
 		}
+		w.files[h.Name()] = append(w.files[h.Name()], file)
 	}
 	return nil
 }
@@ -239,7 +244,7 @@ func (w *watched) check(trials []record.Trial) {
 			needed[filter] += f.Transactions
 		}
 	}
-	for _, host := range w.hosts {
+	for host := range w.files {
 		for filter, transactions := range needed {
 			// A pair that got no CPU time completes no transaction in its window, but has sent
 			// something.
@@ -255,21 +260,22 @@ func (w *watched) check(trials []record.Trial) {
 	}
 }
 
-func (w *watched) file(host string) string { return filepath.Join(w.dir, host) }
-
 // count returns the number of packets sent by a host that match a filter.
-func (w *watched) count(host, filter string) int {
+func (w *watched) count(host, filter string) (packets int) {
 	w.t.Helper()
-	// The optimizer of libpcap 1.10 gets "net A and not net A" wrong: it matches packets.
-	out, err := exec.CommandContext(w.t.Context(), "tcpdump", "-nn", "-O", "-r", w.file(host), filter).Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		w.t.Fatalf("tcpdump %q: %v: %s", filter, err, exit.Stderr)
+	for _, file := range w.files[host] {
+		// The optimizer of libpcap 1.10 gets "net A and not net A" wrong: it matches packets.
+		out, err := exec.CommandContext(w.t.Context(), "tcpdump", "-nn", "-O", "-r", file, filter).Output()
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			w.t.Fatalf("tcpdump %q: %v: %s", filter, err, exit.Stderr)
+		}
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		packets += strings.Count(string(out), "\n")
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return strings.Count(string(out), "\n")
+	return packets
 }
 
 // tap is a set of captures on the hosts of a network. They end before the network is closed.
@@ -288,12 +294,12 @@ func (t *tap) capture(ctx context.Context, h platform.Host, file string) error {
 		return err
 	}
 	t.procs = append(t.procs, proc)
-	for deadline := time.Now().Add(5 * time.Second); !exists(file); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			return errors.New("tcpdump captures nothing")
+	return await.Until(ctx, patience, 5*time.Millisecond, func(context.Context) (missing, err error) {
+		if !exists(file) {
+			missing = errors.New("tcpdump captures nothing")
 		}
-	}
-	return nil
+		return missing, nil
+	})
 }
 
 func exists(path string) bool {
@@ -301,15 +307,24 @@ func exists(path string) bool {
 	return unix.Stat(path, &st) == nil && st.Size > 0
 }
 
-// end stops the captures.
-func (t *tap) end() {
-	time.Sleep(50 * time.Millisecond) // until the buffer has been written
+// end stops the captures, each when tcpdump sleeps: then it has written all packets that were sent. It would forget those
+// that it has not read yet.
+func (t *tap) end() error {
+	var errs []error
 	for _, p := range t.procs {
+		errs = append(errs, await.Until(context.Background(), patience, 5*time.Millisecond, func(context.Context) (missing, err error) {
+			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID()))
+			if err == nil && !strings.Contains(string(stat), ") S ") {
+				missing = errors.New("tcpdump has not written all packets")
+			}
+			return missing, err
+		}))
 		if err := unix.Kill(p.PID(), syscall.SIGINT); err == nil {
 			_ = p.Wait()
 		}
 	}
 	t.procs = nil
+	return errors.Join(errs...)
 }
 
 // tries is how often a trial is run that fails: on a busy machine, a flow can stall for longer than
