@@ -13,6 +13,9 @@ import (
 	"nettoll/workload/workloadtest"
 )
 
+// Tries is how often a disturbance is tried whose trials are not as they should be.
+const Tries = 3
+
 // Disturbance is something that happens to a network while its first trial is measured.
 type Disturbance struct {
 	Network  string // its name in cells

@@ -194,7 +194,7 @@ func (c *Container) begin(ctx context.Context) error {
 		return err
 	}
 	c.first = agent.Dial(c.stream(conn.HijackedResponse, platform.Command{}, func() error {
-		if err := c.ending(c.age); !errors.Is(err, errOver) {
+		if err := c.ending(c.age, 1); !errors.Is(err, errOver) {
 			return err
 		}
 		return nil
@@ -221,9 +221,10 @@ func (c *Container) early() error {
 	}
 }
 
-// ending returns what became of the container since an age of the engine; nil if nothing is known.
-func (c *Container) ending(age int) error {
-	if how := c.engine.deaths.of(c.id, age); how != nil {
+// ending returns what became of the container since an age of the engine; nil if nothing is known within so many
+// times the usual time.
+func (c *Container) ending(age, times int) error {
+	if how := c.engine.deaths.of(c.id, age, times); how != nil {
 		return fmt.Errorf("container %s %w", c.name, how)
 	}
 	return nil
@@ -233,7 +234,7 @@ func (c *Container) ending(age int) error {
 // itself could not do what it was asked to do, its error has the reason.
 func (c *Container) explained(ctx context.Context, err error) error {
 	if ctx.Err() == nil && !cerrdefs.IsInvalidArgument(err) && !cerrdefs.IsInternal(err) {
-		if how := c.ending(c.age); how != nil {
+		if how := c.ending(c.age, 1); how != nil {
 			return how
 		}
 	}

@@ -72,10 +72,13 @@ func (d *deaths) note(m events.Message) {
 }
 
 // How long the engine's report of a death may take, and then that of its reason. Tools wait no longer
-// for both than workload/engine does (250 ms).
+// for both than workload/engine does (250 ms). What is looked for after a trial may take longer: see Fault.
+// Time passes while this process does not run, so what counts is how often it has looked.
 const (
 	deathTime  = 200 * time.Millisecond
 	reasonTime = 40 * time.Millisecond
+	lookTime   = 10 * time.Millisecond
+	unhurried  = 20
 )
 
 // age returns how often the engine has ended so far.
@@ -86,17 +89,18 @@ func (d *deaths) age() int {
 }
 
 // of returns what became of a container that was started at the given age of the engine, or nil if that
-// is not known. Running out of memory may have ended only one process in it.
-func (d *deaths) of(id string, age int) error {
-	deadline, told := time.Now().Add(deathTime), false
-	for ; ; time.Sleep(10 * time.Millisecond) {
+// is not known within so many times the usual time. Running out of memory may have ended only one process in it.
+func (d *deaths) of(id string, age, times int) error {
+	left, told := times*int(deathTime/lookTime), false
+	for ; ; time.Sleep(lookTime) {
 		d.mu.Lock()
 		oom, how, lost := d.oom[id], d.how[id], d.breaks > age
 		d.mu.Unlock()
 		if how != "" && !told {
-			deadline, told = time.Now().Add(reasonTime), true
+			left, told = times*int(reasonTime/lookTime), true
 		}
-		late := time.Now().After(deadline)
+		late := left == 0
+		left--
 		switch {
 		case oom && (how != "" || late):
 			return errors.New("ran out of memory (OOM)")
@@ -120,8 +124,8 @@ const killed = "137"
 // errOver is the end of a container whose agent's input was closed.
 var errOver = errors.New("ended with exit status 0")
 
-// faultTime bounds the search for a fault.
-const faultTime = 3 * time.Second
+// faultTime is how long engines may take to answer while a fault is looked for.
+const faultTime = 8 * time.Second
 
 // Fault returns what happened to the objects that were made on the engine, for a trial that failed
 // without a known cause: the engine hangs or has ended, a container has ended, or a container was
@@ -149,10 +153,13 @@ func (c *Container) fault(ctx context.Context) error {
 	if err != nil && !gone(err) {
 		return fmt.Errorf("container %s: %w", c.name, brief(err))
 	}
-	if err != nil || !is.Container.State.Running {
-		if how := c.ending(c.age); how != nil {
+	ended := err != nil || !is.Container.State.Running
+	if ended || c.first.Err() != nil { // a busy engine notices later than the agent's client
+		if how := c.ending(c.age, unhurried); how != nil {
 			return how
 		}
+	}
+	if ended {
 		return fmt.Errorf("container %s has ended", c.name)
 	}
 	for on := range c.nets {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -37,15 +38,13 @@ func TestFaultsInTrials(t *testing.T) {
 		rounds(t, d, "bridge", func() { starve(t, c, named("h1c2")) }, "container h1c2 ran out of memory (OOM)")
 	})
 	t.Run("engine killed and started again", func(t *testing.T) {
-		done := make(chan struct{})
+		var starting sync.WaitGroup
 		rounds(t, d, "user-bridge", func() {
+			starting.Wait()
 			d.Kill(t)
-			go func() {
-				defer close(done)
-				d.Start(t)
-			}()
+			starting.Go(func() { d.Start(t) })
 		}, "was lost: its Docker engine ended or was restarted")
-		<-done
+		starting.Wait()
 	})
 	t.Run("engine hangs", func(t *testing.T) {
 		rounds(t, d, "user-bridge", func() {

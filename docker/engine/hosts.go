@@ -36,7 +36,7 @@ func (h *Hosts) All() []platform.Host {
 
 // emptyTime bounds the removal of what was made on a private swarm. A node that cannot be reached keeps its
 // networks in use.
-const emptyTime = 15 * time.Second
+const emptyTime = 25 * time.Second
 
 // Close implements platform.Hosts: it removes what was made, and keeps the engines for the next network. Private
 // engines on which something cannot be removed, such as one that has ended, are given up.

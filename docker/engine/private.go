@@ -60,7 +60,7 @@ var (
 
 // How long dockerd may take to answer first, and to end by itself.
 const (
-	ready    = 30 * time.Second
+	ready    = 50 * time.Second
 	stopTime = 10 * time.Second
 )
 

@@ -72,7 +72,7 @@ func (c *Container) ended(exec string, age int) error {
 	case err == nil:
 		err = fmt.Errorf("exit status %d", state.ExitCode)
 	}
-	if how := c.ending(age); how != nil {
+	if how := c.ending(age, 1); how != nil {
 		return how
 	}
 	return brief(err)

@@ -23,7 +23,7 @@ import (
 // last container.
 const (
 	absenceTime = 25 * time.Second
-	refusalTime = 8 * time.Second
+	refusalTime = 15 * time.Second
 )
 
 // remove removes an object and returns when it is gone.

@@ -81,7 +81,7 @@ func active(i swarm.Info) error {
 }
 
 // managerTime is how long a manager may take to answer: it waits long if its swarm has lost its leader.
-const managerTime = 10 * time.Second
+const managerTime = 20 * time.Second
 
 // ready returns an error if the manager reports a node as not ready, or does not know it.
 func (s *Swarm) ready(ctx context.Context, hosts []*Host, names map[*Host]string) error {

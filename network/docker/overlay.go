@@ -102,7 +102,7 @@ func (n *build) addressed(ctx context.Context) error {
 
 const (
 	// meetTime is how long the swarm may take to announce all containers to all nodes.
-	meetTime = 10 * time.Second
+	meetTime = 20 * time.Second
 	// balanceTime is how long nodes may take to lead connections to a service: they write several
 	// firewall rules for each port.
 	balanceTime = 45 * time.Second

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	cerrdefs "github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
 
 	"nettoll/docker/engine"
@@ -224,6 +225,9 @@ func labelled(t *testing.T, hosts platform.Hosts) (all []string) {
 		containers, err := c.ContainerList(t.Context(), client.ContainerListOptions{All: true, Filters: ours})
 		iferr.Fatal(t, err)
 		for _, o := range containers.Items {
+			if _, err := c.ContainerInspect(t.Context(), o.ID, client.ContainerInspectOptions{}); cerrdefs.IsNotFound(err) {
+				continue // one that has been removed is listed for a moment
+			}
 			all = append(all, h.Name()+": container "+strings.Join(o.Names, " "))
 		}
 		networks, err := c.NetworkList(t.Context(), client.NetworkListOptions{Filters: ours})
