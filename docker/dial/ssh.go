@@ -91,8 +91,11 @@ func dialSSH(args []string, failed func(error)) (net.Conn, error) {
 	return c, nil
 }
 
-// endTime is how long ssh may take to end after its output or its connection has.
-const endTime = time.Second
+// How long ssh may take to end after its connection has been closed, and after it has closed its output itself.
+const (
+	endTime  = time.Second
+	lastTime = 5 * time.Second
+)
 
 // why replaces the error for the end of the socket by ssh's message, if ssh has failed.
 func (c *sshConn) why(err error) error {
@@ -101,7 +104,7 @@ func (c *sshConn) why(err error) error {
 	}
 	select {
 	case <-c.ended:
-	case <-time.After(endTime + c.cmd.WaitDelay):
+	case <-time.After(lastTime + c.cmd.WaitDelay):
 		return err
 	}
 	if c.err == nil {

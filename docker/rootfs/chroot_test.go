@@ -184,7 +184,7 @@ func TestPairs(t *testing.T) {
 				programs = append(programs, Tool(name, file))
 			}
 			root := container(t, image(t, programs...))
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			var said bytes.Buffer
 			server := inside(ctx, root, programs[0].Path, pair.server[1:]...)

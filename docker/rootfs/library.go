@@ -22,7 +22,7 @@ var byName = []string{"libgcc_s.so.1", "libnss_files.so.2"}
 const cLibrary = "libc.so.6"
 
 // listTime bounds how long a loader may take to find the libraries of a program.
-const listTime = 10 * time.Second
+const listTime = time.Minute
 
 // library is a library of a program: where the loader looks for it, and the file on this machine.
 type library struct{ name, file string }
