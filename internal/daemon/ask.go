@@ -16,7 +16,7 @@ import (
 
 const (
 	// asking bounds one request.
-	asking = 5 * time.Second
+	asking = 10 * time.Second
 	// longestAnswer is more than any answer of a daemon or of an API server of Kubernetes has, in bytes.
 	longestAnswer = 8 << 20
 )

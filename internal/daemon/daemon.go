@@ -36,7 +36,7 @@ type Spec struct {
 	// Ready returns nil once the daemon does its work. It is called repeatedly. If it is nil, the
 	// daemon is ready as soon as it runs.
 	Ready func(context.Context) error
-	// Patience is how long becoming ready may take; 0 means 20 s.
+	// Patience is how long becoming ready may take; 0 means 40 s.
 	Patience time.Duration
 	// Grace is how long the daemon may take to end after it is asked to; 0 means 2 s.
 	Grace time.Duration
@@ -49,9 +49,12 @@ type Spec struct {
 
 // Defaults of a Spec.
 const (
-	patience = 20 * time.Second
+	patience = 40 * time.Second
 	grace    = 2 * time.Second
 )
+
+// deathTime is how long killed processes may take to end: each has to run for that.
+const deathTime = 30 * time.Second
 
 // Daemon is a program that runs on a host.
 type Daemon struct {
@@ -194,7 +197,7 @@ func (d *Daemon) signal(s syscall.Signal) error {
 // endOrphans kills the processes that the daemon has left in its process group, and returns when none
 // is left.
 func (d *Daemon) endOrphans() error {
-	within := emulated.Patience(grace)
+	within := emulated.Patience(deathTime)
 	return await.Until(context.Background(), within, time.Millisecond, func(context.Context) (missing, err error) {
 		switch err := unix.Kill(-d.PID(), unix.SIGKILL); {
 		case errors.Is(err, unix.ESRCH):

@@ -20,7 +20,7 @@ import (
 
 // patience is how long a flanneld may take to write its lease, and all of them to find each other:
 // it takes a second, and several on a busy machine.
-const patience = 20 * time.Second
+const patience = 40 * time.Second
 
 // complaint matches an error in klog's format, such as "E1121 19:33:49.123456 …".
 var complaint = regexp.MustCompile(`^E\d{4} `)

@@ -25,7 +25,7 @@ type variant struct {
 }
 
 const (
-	patience = 20 * time.Second
+	patience = 40 * time.Second
 	// turn is the time of several of the first heartbeats, half a second apart, by which weavers
 	// detect that the fast datapath works. Until then they use sleeve.
 	turn = 10 * time.Second

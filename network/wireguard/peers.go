@@ -71,8 +71,8 @@ const (
 	// keepalive makes a device send a packet at once, and so start a session. It is the interval
 	// that WireGuard's manual recommends.
 	keepalive = 25 * time.Second
-	// patience leaves time for two further attempts, which WireGuard makes 5 s apart.
-	patience = 15 * time.Second
+	// patience leaves time for several further attempts, which WireGuard makes 5 s apart.
+	patience = 30 * time.Second
 )
 
 // shakeHands has each host start a session with those before it. Otherwise the first packets of a
