@@ -174,7 +174,14 @@ func listen() (*output, error) {
 	}
 	o := &output{read: r, write: w, text: make(chan []byte, 1)}
 	go func() {
-		text, _ := io.ReadAll(io.LimitReader(r, mostSaid+1))
+		from := io.LimitReader(r, mostSaid+1)
+		text, err := io.ReadAll(from)
+		if errors.Is(err, os.ErrDeadlineExceeded) { // this process may not have run meanwhile
+			_ = r.SetReadDeadline(time.Now().Add(flush))
+			var rest []byte
+			rest, _ = io.ReadAll(from)
+			text = append(text, rest...)
+		}
 		r.Close() // a process that continues to write gets an error
 		o.text <- text
 	}()

@@ -134,7 +134,7 @@ if ! ip link show br-t >/dev/null 2>&1; then
 fi
 ip link add t$at type veth peer name p$at
 ip link set t$at mtu 9000 master br-t up
-nsenter --net="$CNI_NETNS" sleep 5 >/dev/null & inside=$!
+nsenter --net="$CNI_NETNS" sleep 60 >/dev/null & inside=$!
 until [ "$(readlink /proc/$inside/ns/net)" = "$(readlink $CNI_NETNS)" ]; do :; done
 ip link set p$at mtu 9000 netns $inside
 kill $inside

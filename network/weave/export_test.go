@@ -11,10 +11,10 @@ import (
 // Named returns the driver of the named variant.
 func Named(name string, paths program.Paths) network.Driver { return named(name, paths).driver() }
 
-// Hurried is Named with short time limits, for weavers that never do what they should.
-func Hurried(name string, paths program.Paths) network.Driver {
+// Hurried is Named with the given time limits, for weavers that never do what they should.
+func Hurried(name string, paths program.Paths, patience, turn time.Duration) network.Driver {
 	v := named(name, paths)
-	v.patience, v.turn = 3*time.Second, 300*time.Millisecond
+	v.patience, v.turn = patience, turn
 	return v.driver()
 }
 
