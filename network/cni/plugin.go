@@ -178,8 +178,7 @@ func listen() (*output, error) {
 		text, err := io.ReadAll(from)
 		if errors.Is(err, os.ErrDeadlineExceeded) { // this process may not have run meanwhile
 			_ = r.SetReadDeadline(time.Now().Add(flush))
-			var rest []byte
-			rest, _ = io.ReadAll(from)
+			rest, _ := io.ReadAll(from)
 			text = append(text, rest...)
 		}
 		r.Close() // a process that continues to write gets an error

@@ -3,6 +3,7 @@ package flannel
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -67,7 +68,7 @@ func TestKilledDaemonIsNamed(t *testing.T) {
 	iferr.Fatal(t, n.Standing().Fault(t.Context()))
 	iferr.Fatal(t, n.flannelds[1].Kill())
 	var err error
-	within(5*time.Second, func() bool {
+	within(time.Minute, func() bool {
 		err = n.Standing().Fault(t.Context())
 		return err != nil
 	})
@@ -93,16 +94,15 @@ func TestOtherRouteIsFound(t *testing.T) {
 // TestComplaintIsNoted writes a lease that flanneld cannot read, which affects nothing else.
 func TestComplaintIsNoted(t *testing.T) {
 	n := built(t, "flannel-vxlan")
-	before := len(n.Standing().Remarks())
 	lease := map[string]any{"PublicIP": "198.18.0.9", "BackendType": "vxlan", "BackendData": "no object"}
 	iferr.Fatal(t, n.put(t.Context(), "subnets/198.19.128.0-20", lease))
-	var all []string
-	within(5*time.Second, func() bool {
-		all = n.Standing().Remarks()
-		return len(all) >= before+len(n.Hosts)
-	})
 	for _, want := range []string{"flanneld on h1 says: E", "flanneld on h2 says: E"} {
-		if !slices.ContainsFunc(all, func(r string) bool { return strings.HasPrefix(r, want) && strings.Contains(r, "error decoding") }) {
+		var all []string
+		noted := func() bool {
+			all = n.Standing().Remarks()
+			return slices.ContainsFunc(all, func(r string) bool { return strings.HasPrefix(r, want) && strings.Contains(r, "error decoding") })
+		}
+		if within(time.Minute, noted); !noted() {
 			t.Errorf("no remark %q… in %q", want, all)
 		}
 	}
@@ -113,20 +113,31 @@ func TestComplaintIsNoted(t *testing.T) {
 // for etcd.
 func TestStoreThatIsDown(t *testing.T) {
 	tech := named(t, "flannel-host-gw")
+	err := withoutStore(t, tech, 3*time.Second)
+	if err != nil { // on a busy machine, flanneld does not say in time what it waits for
+		err = withoutStore(t, tech, 30*time.Second)
+	}
+	iferr.Error(t, err)
+}
+
+// withoutStore starts a flanneld without etcd, and returns what is not as it should be.
+func withoutStore(t *testing.T, tech variant, patience time.Duration) error {
+	t.Helper()
 	n, err := tech.recipe().Lay(t.Context(), networktest.Pair, lab.New())
 	iferr.Fatal(t, err)
 	defer n.Close(context.Background())
-	b := &build{Network: n, backend: tech.backend, patience: 3 * time.Second}
+	b := &build{Network: n, backend: tech.backend, patience: patience}
 	if b.dir, err = daemon.State(&n.Stack); err != nil {
 		t.Fatal(err)
 	}
 	const nobody = "http://198.18.0.1:2379"
 	_, err = b.start(t.Context(), n.Hosts[0], nobody)
-	for _, want := range []string{"flanneld on h1 was not ready within 3s", "it has written no lease", "its log ends with", "198.18.0.1:2379"} {
+	for _, want := range []string{"flanneld on h1 was not ready within " + patience.String(), "it has written no lease", "its log ends with", "198.18.0.1:2379"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v does not say %q", err, want)
+			return fmt.Errorf("%v does not say %q", err, want)
 		}
 	}
+	return nil
 }
 
 func TestCloudsAreRefused(t *testing.T) {

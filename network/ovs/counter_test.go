@@ -21,11 +21,12 @@ table_id=254, duration=7s, n_packets=9, n_bytes=9, priority=0,reg0=0x1,actions=c
 
 func TestComplaintsAreAboutTheDatapath(t *testing.T) {
 	for line, want := range map[string][2]bool{ // a complaint with veth ports, and with internal ones
-		"ofproto_dpif|ERR|failed to open datapath of type system: No such file or directory": {true, true},
-		"netdev|WARN|failed to set MTU for network device tap0: No such device":              {true, false},
-		"timeval|WARN|Unreasonably long 1122ms poll interval (4ms user, 219ms system)":       {false, false},
-		"dpif|WARN|failed to enumerate system datapaths: No such file or directory":          {false, false},
-		"bridge|INFO|bridge br0: added interface veth0 on port 2":                            {false, false},
+		"ofproto_dpif|ERR|failed to open datapath of type system: No such file or directory":      {true, true},
+		"netdev|WARN|failed to set MTU for network device tap0: No such device":                   {true, false},
+		"timeval|WARN|Unreasonably long 1122ms poll interval (4ms user, 219ms system)":            {false, false},
+		"dpif|WARN|failed to enumerate system datapaths: No such file or directory":               {false, false},
+		"ofproto_dpif_upcall(revalidator3)|WARN|Spent an unreasonably long 12345ms dumping flows": {false, false},
+		"bridge|INFO|bridge br0: added interface veth0 on port 2":                                 {false, false},
 	} {
 		got := [2]bool{variant{ports: veth}.complaint(line), variant{ports: internal}.complaint(line)}
 		if got != want {

@@ -80,7 +80,7 @@ func exchange(from, to *plumb.Node, size int) error {
 	}
 	defer here.Close()
 	buf := make([]byte, size+1)
-	for range 50 {
+	for range 300 { // half a minute
 		if _, err = here.Write(make([]byte, size)); err != nil {
 			return err
 		}

@@ -86,7 +86,7 @@ func (b *build) silence(h *plumb.Host) error {
 }
 
 const (
-	meeting = 20 * time.Second // bounds the search for the other hosts
+	meeting = 40 * time.Second // bounds the search for the other hosts
 	discard = 9                // UDP port, RFC 863
 )
 

@@ -103,7 +103,7 @@ func (v *vswitch) vsctl(ctx context.Context, args ...string) error {
 }
 
 // wording is how long it can take until ovs-vswitchd has logged the reason for an error.
-const wording = time.Second
+const wording = 5 * time.Second
 
 // complaints returns what ovs-vswitchd says about an error that it has just reported.
 func (v *vswitch) complaints(ctx context.Context) (said []string) {
@@ -138,7 +138,7 @@ func (v *vswitch) environ() []string {
 }
 
 // asking bounds the time of one request to a daemon.
-const asking = 5 * time.Second
+const asking = 10 * time.Second
 
 // ask sends a command to the control socket of a daemon, as ovs-appctl(8) does, and returns the
 // answer. The protocol is JSON-RPC 1.0; speaking it here saves forking a program for each request.
@@ -193,7 +193,7 @@ func (t variant) complaint(line string) bool {
 var (
 	// harmless matches messages about a busy machine, about a kernel datapath that was not
 	// requested, and about a limit that does not apply to those who may open AF_XDP sockets.
-	harmless = regexp.MustCompile(`^(timeval|ovs_rcu|poll_loop|coverage)\b|` +
+	harmless = regexp.MustCompile(`^(timeval|ovs_rcu|poll_loop|coverage)\b|unreasonably long|` +
 		`failed to enumerate system datapaths|setrlimit\(RLIMIT_MEMLOCK\)|Dropped \d+ log messages`)
 	// moved matches a message about an internal port that has been moved into its container, where
 	// it works.
@@ -201,7 +201,7 @@ var (
 )
 
 // ending bounds the orderly shutdown of ovs-vswitchd.
-const ending = 5 * time.Second
+const ending = 20 * time.Second
 
 // cleanup stops ovs-vswitchd and removes everything that it has made in the kernel.
 func (v *vswitch) cleanup(ctx context.Context, t variant) error {
