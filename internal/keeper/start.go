@@ -36,7 +36,7 @@ type Kept struct {
 const namespaces = unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC
 
 // handshake bounds how long a keeper may take to receive its instructions.
-const handshake = 10 * time.Second
+const handshake = 30 * time.Second
 
 // Start starts a keeper with the given output. bound means that all processes here end with nettoll
 // anyway: then the keeper may do without namespaces. The calling thread must live until Wait has

@@ -56,7 +56,7 @@ func TestOutputHeldOpen(t *testing.T) {
 		if err != nil || out.String() != "said\n" {
 			t.Errorf("%q, %v", out.String(), err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(25 * time.Second): // before the other one ends
 		t.Error("it is waited for who holds the output")
 	}
 }

@@ -136,9 +136,11 @@ const (
 	// crowd is the number of containers above which a bridge waits until they have sent their
 	// reports.
 	crowd = 64
-	// calm is the time without packets after which all reports count as sent; hushTime bounds the wait for it.
-	calm     = 50 * time.Millisecond
-	hushTime = 5 * time.Second
+	// calm is how often in a row no packet must be found to have arrived, with listenTime between, until all reports count
+	// as sent. It is no time, since that also passes while a busy machine does not run. hushTime bounds the wait.
+	calm       = 10
+	listenTime = 10 * time.Millisecond
+	hushTime   = 15 * time.Second
 )
 
 // Settle waits until the ports of all bridges with many containers receive no more packets, which on
@@ -147,9 +149,9 @@ func (s *Site) Settle(ctx context.Context) error {
 	if len(s.loud) == 0 {
 		return nil
 	}
-	var heard uint64 // packets, until last
-	last := time.Now()
-	err := await.Until(ctx, hushTime, calm/10, func(context.Context) (missing, err error) {
+	var heard uint64 // packets
+	still := 0       // how often in a row there were no more
+	err := await.Until(ctx, hushTime, listenTime, func(context.Context) (missing, err error) {
 		var now uint64
 		for _, l := range s.loud {
 			received, err := l.received()
@@ -158,10 +160,11 @@ func (s *Site) Settle(ctx context.Context) error {
 			}
 			now += received
 		}
+		still++
 		if now != heard {
-			heard, last = now, time.Now()
+			heard, still = now, 0
 		}
-		if time.Since(last) < calm {
+		if still < calm {
 			missing = errors.New("containers still send reports")
 		}
 		return missing, nil

@@ -191,7 +191,7 @@ func (f *far) Containers(context.Context, int) ([]platform.Endpoint, error) {
 const provisional = nl.Provisional
 
 // goneTime is how long a device of an agent that was killed may take to disappear.
-const goneTime = 3 * time.Second
+const goneTime = 10 * time.Second
 
 // adding is held while a device has its provisional name.
 var adding sync.Mutex

@@ -47,9 +47,11 @@ func built(t *testing.T, name string) (second platform.Host, fault func() error)
 // TestLostTunnel has one host lose its tunnel, while felix keeps running.
 func TestLostTunnel(t *testing.T) {
 	second, fault := built(t, "calico-vxlan")
-	err := nl.With(second.Facts().NetNS, func(n *nl.NS) error { return n.Remove("vxlan.calico") })
-	iferr.Fatal(t, err)
-	err = fault()
+	var err error
+	for tries := 0; err == nil && tries < 5; tries++ { // felix makes it again some seconds later, which may be too early on a busy machine
+		iferr.Fatal(t, nl.With(second.Facts().NetNS, func(n *nl.NS) error { return n.Remove("vxlan.calico") }))
+		err = fault()
+	}
 	if err == nil || !strings.HasPrefix(err.Error(), "calico on h2 has lost another host: no route to 198.19.0.0/20 of h1 over vxlan.calico") {
 		t.Error(err)
 	}

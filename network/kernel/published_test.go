@@ -1,11 +1,15 @@
 package kernel_test
 
 import (
+	"context"
+	"fmt"
 	"net"
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
+	"nettoll/internal/await"
 	"nettoll/internal/netns"
 	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
@@ -65,9 +69,14 @@ func TestDatagramsToSeveralServers(t *testing.T) {
 				continue
 			}
 			found++
-			if c, err := h.Read(t.Context()); err != nil || c.Packets < each*uint64(len(n.Clients)) {
-				t.Errorf("on the path of client %d, %s has counted %d packets of %d, %v", i+1, h.Name, c.Packets, each*len(n.Clients), err)
-			}
+			err := await.Until(t.Context(), 20*time.Second, time.Millisecond, func(ctx context.Context) (missing, err error) { // the kernel forwards them some time later
+				c, err := h.Read(ctx)
+				if c.Packets < each*uint64(len(n.Clients)) {
+					missing = fmt.Errorf("on the path of client %d, %s has counted %d packets of %d", i+1, h.Name, c.Packets, each*len(n.Clients))
+				}
+				return missing, err
+			})
+			iferr.Error(t, err)
 		}
 	}
 	if found != len(n.Clients) {

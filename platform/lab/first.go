@@ -139,7 +139,7 @@ func reapUntil(pid int) syscall.WaitStatus {
 }
 
 // endTime bounds the wait for all processes of a lab to end.
-const endTime = 5 * time.Second
+const endTime = 15 * time.Second
 
 // end removes the control groups of programs that ran in the lab, which the kernel does not do.
 func (f *first) end() {

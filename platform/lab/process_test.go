@@ -150,7 +150,7 @@ func TestOrphansAreReaped(t *testing.T) {
 	}
 	waiting.Wait()
 	iferr.Error(t, p.Wait())
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		asleep, left := asleep(t), dead(t)
 		if asleep == 0 && len(left) == 0 {
 			return

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
@@ -47,7 +46,7 @@ func Conform(t *testing.T, p platform.Platform) {
 // hosts returns unshaped hosts, which are closed with the test.
 func hosts(t *testing.T, p platform.Platform, n int) platform.Hosts {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	h, err := p.Hosts(ctx, platform.HostRequest{Count: n})
 	iferr.Fatal(t, err)

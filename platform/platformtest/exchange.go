@@ -13,7 +13,7 @@ import (
 )
 
 // patience bounds one exchange.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // Exchange has a client in one namespace send data over TCP to a server in another, which sends it back. It returns
 // the number of payload bytes, both ways.
