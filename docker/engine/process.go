@@ -170,7 +170,7 @@ func (i input) Close() error                { return i.conn.CloseWrite() }
 const killTime = 10 * time.Second
 
 // unreadTime is how long the output of a killed process waits for a reader.
-const unreadTime = time.Second
+const unreadTime = 5 * time.Second
 
 // unread discards output that nobody reads, which would block the end for ever.
 func (s *stream) unread() {

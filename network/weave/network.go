@@ -28,7 +28,7 @@ const (
 	patience = 40 * time.Second
 	// turn is the time of several of the first heartbeats, half a second apart, by which weavers
 	// detect that the fast datapath works. Until then they use sleeve.
-	turn = 10 * time.Second
+	turn = 20 * time.Second
 )
 
 const sleeveAbout = "Weave Net without its fast datapath: weaver takes frames off a port of the bridge by pcap and carries them in UDP; " +
