@@ -165,7 +165,13 @@ type watched struct {
 	dir     string // of captures; if empty, nothing is captured
 	clients int    // of the networks that are captured
 
-	files   map[string][]string // of captures, by the host whose packets they have: one of each time that the network was built
+	captures map[string][]capture // by host: one of each time that the network was built
+	filters  map[network.Family]string
+}
+
+// capture is a file of packets, and the filters that match the payload of the network as it was built then.
+type capture struct {
+	file    string
 	filters map[network.Family]string
 }
 
@@ -188,8 +194,8 @@ func (w *watched) look(ctx context.Context, topo network.Topology, n *network.Ne
 	if len(w.filters) == 0 {
 		return nil
 	}
-	if w.files == nil {
-		w.files = map[string][]string{}
+	if w.captures == nil {
+		w.captures = map[string][]capture{}
 	}
 	tap := &tap{}
 	end := n.Close
@@ -197,11 +203,11 @@ func (w *watched) look(ctx context.Context, topo network.Topology, n *network.Ne
 		return errors.Join(tap.end(), end(ctx))
 	}
 	for _, h := range n.Hosts[:2] {
-		file := filepath.Join(w.dir, fmt.Sprintf("%s-%d", h.Name(), len(w.files[h.Name()])))
+		file := filepath.Join(w.dir, fmt.Sprintf("%s-%d", h.Name(), len(w.captures[h.Name()])))
 		if err := tap.capture(ctx, h, file); err != nil {
 			return err
 		}
-		w.files[h.Name()] = append(w.files[h.Name()], file)
+		w.captures[h.Name()] = append(w.captures[h.Name()], capture{file, w.filters})
 	}
 	return nil
 }
@@ -235,40 +241,45 @@ var bare = map[network.Family]string{
 func (w *watched) check(trials []record.Trial) {
 	w.t.Helper()
 	needed := map[string]uint64{} // transactions, by filter: some filters are the same for both families
+	of := map[string]network.Family{}
 	for _, trial := range trials {
-		filter := w.filters[network.Family(trial.Cell.Family)]
+		f := network.Family(trial.Cell.Family)
+		filter := w.filters[f]
 		if trial.Cell.Clients != w.clients || filter == "" {
 			continue
 		}
-		for _, f := range trial.Flows {
-			needed[filter] += f.Transactions
+		of[filter] = f
+		for _, flow := range trial.Flows {
+			needed[filter] += flow.Transactions
 		}
 	}
-	for host := range w.files {
+	for host := range w.captures {
 		for filter, transactions := range needed {
 			// A pair that got no CPU time completes no transaction in its window, but has sent
 			// something.
-			if got := w.count(host, filter); uint64(got) < max(1, transactions) {
+			got := w.count(host, func(c capture) string { return c.filters[of[filter]] })
+			if uint64(got) < max(1, transactions) {
 				w.t.Errorf("%d packets that %s sent match %q, for %d transactions", got, host, filter, transactions)
 			}
 		}
 		for f, filter := range w.filters {
-			if got := w.count(host, bare[f]+" and not ("+filter+")"); got > 0 {
+			got := w.count(host, func(c capture) string { return bare[f] + " and not (" + c.filters[f] + ")" })
+			if got > 0 {
 				w.t.Errorf("IPv%d: %d packets of containers left %s as they are, and do not match %q", f, got, host, filter)
 			}
 		}
 	}
 }
 
-// count returns the number of packets sent by a host that match a filter.
-func (w *watched) count(host, filter string) (packets int) {
+// count returns the number of packets sent by a host that match a filter, which depends on the capture.
+func (w *watched) count(host string, filter func(capture) string) (packets int) {
 	w.t.Helper()
-	for _, file := range w.files[host] {
+	for _, c := range w.captures[host] {
 		// The optimizer of libpcap 1.10 gets "net A and not net A" wrong: it matches packets.
-		out, err := exec.CommandContext(w.t.Context(), "tcpdump", "-nn", "-O", "-r", file, filter).Output()
+		out, err := exec.CommandContext(w.t.Context(), "tcpdump", "-nn", "-O", "-r", c.file, filter(c)).Output()
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {
-			w.t.Fatalf("tcpdump %q: %v: %s", filter, err, exit.Stderr)
+			w.t.Fatalf("tcpdump %q: %v: %s", filter(c), err, exit.Stderr)
 		}
 		if err != nil {
 			w.t.Fatal(err)
