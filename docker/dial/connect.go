@@ -18,7 +18,7 @@ import (
 )
 
 // limit is how long an engine may take to answer the first request.
-const limit = 10 * time.Second
+const limit = 20 * time.Second
 
 // Connect connects to an engine, checks that it is one, and negotiates the version of its API, unless
 // DOCKER_API_VERSION sets it. The caller must close the client, which also ends the ssh programs that it

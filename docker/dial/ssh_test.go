@@ -107,7 +107,7 @@ func TestSSHSays(t *testing.T) {
 		dir := t.TempDir()
 		write(t, dir, "ssh", "#!/bin/sh\necho >>"+dir+"/times\n"+script+"\n", 0o700)
 		t.Setenv("PATH", dir+":/usr/bin:/bin")
-		_, err := Connect(t.Context(), Target{Host: "ssh://me@host", Source: flag})
+		_, err := connect(t.Context(), Target{Host: "ssh://me@host", Source: flag}, time.Minute)
 		unreachable(t, err, reason, "")
 		times, err := os.ReadFile(dir + "/times")
 		if err != nil || strings.HasPrefix(reason, "ssh says") && len(times) != 1 {

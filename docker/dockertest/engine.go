@@ -36,7 +36,10 @@ type Engine struct {
 }
 
 // Patience bounds every wait; it is not the expected time.
-const Patience = 60 * time.Second
+const Patience = 3 * time.Minute
+
+// stopTime is how long dockerd has to end by itself, after which it is killed.
+const stopTime = time.Minute
 
 // group stands for the run id in the control groups of tests' engines.
 const group = "test"
@@ -165,7 +168,7 @@ func (e *Engine) stop(t *testing.T) {
 	_ = e.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-e.done:
-	case <-time.After(Patience):
+	case <-time.After(stopTime):
 		e.hung(t)
 	}
 }
@@ -180,7 +183,7 @@ func (e *Engine) hung(t *testing.T) {
 		said, _ := os.ReadFile(file)
 		t.Logf("%s:\n%s", filepath.Base(file), said[max(0, len(said)-30000):])
 	}
-	t.Logf("killed: dockerd did not end within %v of SIGTERM", Patience)
+	t.Logf("killed: dockerd did not end within %v of SIGTERM", stopTime)
 	e.end(t)
 }
 

@@ -60,7 +60,7 @@ var (
 
 // How long dockerd may take to answer first, and to end by itself.
 const (
-	ready    = 50 * time.Second
+	ready    = 90 * time.Second
 	stopTime = 10 * time.Second
 )
 

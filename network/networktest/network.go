@@ -162,7 +162,7 @@ func ownAddress(t *testing.T, n *network.Network, from, to platform.Endpoint, f 
 }
 
 // patience bounds the time to make hosts, to capture packets, and for an answer; it is not an expected time.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // keep returns hosts that remain when the networks on them are closed, and a platform that builds
 // networks on them.
