@@ -22,7 +22,7 @@ import (
 // may refuse for a moment: a container may be ending by itself, or a network may be waiting for its
 // last container.
 const (
-	absenceTime = 25 * time.Second
+	absenceTime = 40 * time.Second
 	refusalTime = 15 * time.Second
 )
 
