@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
-	"os"
 	"slices"
 	"time"
 
@@ -49,7 +48,7 @@ type moment struct {
 	at      time.Time
 	packets uint64 // counted by all devices of the network
 	cpu     sampler.Snapshot
-	own     float64 // CPU seconds of nettoll's own processes
+	own     float64 // CPU seconds of nettoll's agents
 }
 
 // now reads a network's counters.
@@ -61,7 +60,6 @@ func (s *session) now(ctx context.Context, links []link) (st moment, err error) 
 	if st.cpu, err = s.r.cpu.Read(); err != nil {
 		return st, err
 	}
-	st.own, _ = sampler.CPUTime(os.Getpid())
 	for _, m := range s.agents {
 		if m.client != nil {
 			used, _ := sampler.CPUTime(m.client.PID())

@@ -107,6 +107,7 @@ func (r *Runner) prepare(ctx context.Context) (err error) {
 	if r.cpu, err = sampler.NewCPU("/proc", "/sys"); err != nil {
 		return err
 	}
+	r.cpu.Aside = true // what carries traffic runs in processes of its own
 	return r.watchIdle(ctx, plan.IdleBefore)
 }
 

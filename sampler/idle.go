@@ -68,9 +68,11 @@ func (c idleClock) cheap() bool {
 }
 
 // threadTime returns the CPU time of the calling thread.
-func threadTime() time.Duration {
+func threadTime() time.Duration { return cpuTime(unix.CLOCK_THREAD_CPUTIME_ID) }
+
+func cpuTime(clock int32) time.Duration {
 	var ts unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) // cannot fail
+	_ = unix.ClockGettime(clock, &ts) // cannot fail
 	return time.Duration(ts.Nano())
 }
 

@@ -12,12 +12,16 @@ import (
 	"time"
 
 	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
 
 	"nettoll/record"
 )
 
 // CPU samples the CPU time of the whole machine.
 type CPU struct {
+	// Aside leaves out what this process uses, because it only measures: see Snapshot.Own.
+	Aside bool
+
 	fs   procfs.FS
 	path string
 	idle idleClock
@@ -29,7 +33,7 @@ func NewCPU(proc, sys string) (*CPU, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sampler: %w", err)
 	}
-	return &CPU{fs, filepath.Join(proc, "stat"), findIdleClock(proc, sys)}, nil
+	return &CPU{fs: fs, path: filepath.Join(proc, "stat"), idle: findIdleClock(proc, sys)}, nil
 }
 
 // Snapshot is the state of the machine at one moment, by its own clock.
@@ -41,13 +45,18 @@ type Snapshot struct {
 	Idle  map[int64]float64
 	Clock string
 	Took  float64 // CPU seconds that taking the snapshot used, right after At
+	// Own is the CPU seconds that this process has used so far, from its start. It is 0 unless they are left out.
+	Own float64 `json:",omitzero"`
 }
 
 // Read takes a snapshot.
 func (c *CPU) Read() (Snapshot, error) {
 	runtime.LockOSThread() // threadTime is about this thread
 	defer runtime.UnlockOSThread()
-	began := threadTime()
+	began, own := threadTime(), 0.0
+	if c.Aside {
+		own = cpuTime(unix.CLOCK_PROCESS_CPUTIME_ID).Seconds()
+	}
 	idle, at, err := c.idle.read()
 	clock := c.idle.name
 	if err != nil { // although it could be read in findIdleClock
@@ -60,7 +69,7 @@ func (c *CPU) Read() (Snapshot, error) {
 	if len(st.CPU) == 0 {
 		return Snapshot{}, fmt.Errorf("sampler: read CPU time: %s names no CPU", c.path)
 	}
-	return Snapshot{At: steady(at), CPUs: st.CPU, Idle: idle, Clock: clock, Took: (threadTime() - began).Seconds()}, nil
+	return Snapshot{At: steady(at), CPUs: st.CPU, Idle: idle, Clock: clock, Took: (threadTime() - began).Seconds(), Own: own}, nil
 }
 
 // reference is the moment from which steady counts.
@@ -79,7 +88,7 @@ var ErrNoTime = errors.New("sampler: no time passed between two readings of CPU 
 //
 // /proc/stat has user, system and softirq time in ticks of 10 ms, but there are finer clocks of idle
 // time. Busy is therefore the elapsed time minus idle, iowait and steal, minus the CPU time of taking
-// the first snapshot. Errors of single CPUs may be negative and cancel in the sum; only the sum is
+// the first snapshot, or of all that this process did between them. Errors of single CPUs may be negative and cancel in the sum; only the sum is
 // at least 0.
 func Use(from, to Snapshot, window float64) (record.MachineCPU, error) {
 	m, err := use(from, to, window)
@@ -131,7 +140,11 @@ func use(from, to Snapshot, window float64) (record.MachineCPU, error) {
 		return record.MachineCPU{}, ErrNoTime
 	}
 	scale := window / elapsed
-	m := record.MachineCPU{Clock: ClockStat, Busy: -from.Took * scale}
+	measuring := from.Took
+	if to.Own > 0 {
+		measuring = to.Own - from.Own
+	}
+	m := record.MachineCPU{Clock: ClockStat, Busy: -measuring * scale}
 	if from.Clock == to.Clock && from.Clock != "" {
 		m.Clock = from.Clock
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +68,28 @@ func TestUseLeavesOutWhatReadingTook(t *testing.T) {
 	from.Took, to.Took = 0.1, 0.3 // the second one is after the window
 	if got, err := Use(from, to, 2); err != nil || math.Abs(got.Busy-0.8) > 1e-9 {
 		t.Errorf("busy %v, want 0.8 (%v)", got.Busy, err)
+	}
+	from.Own, to.Own = 10, 10.2 // with all else that this process did
+	if got, err := Use(from, to, 2); err != nil || math.Abs(got.Busy-0.6) > 1e-9 {
+		t.Errorf("busy %v, want 0.6 (%v)", got.Busy, err)
+	}
+}
+
+// TestOwnWorkIsLeftOut has this process work between two snapshots, which is left out if it is asked for.
+func TestOwnWorkIsLeftOut(t *testing.T) {
+	c, err := NewCPU("/proc", "/sys")
+	iferr.Fatal(t, err)
+	for _, c.Aside = range []bool{false, true} {
+		from, err := c.Read()
+		iferr.Fatal(t, err)
+		for began := threadTime(); threadTime()-began < 50*time.Millisecond; {
+			runtime.Gosched()
+		}
+		to, err := c.Read()
+		iferr.Fatal(t, err)
+		if worked := to.Own - from.Own; c.Aside && worked < 0.04 || !c.Aside && worked != 0 {
+			t.Errorf("aside: %v: %v s of own work", c.Aside, worked)
+		}
 	}
 }
 
