@@ -312,8 +312,10 @@ func TestSweep(t *testing.T) {
 	defer in.Close()
 	shells := lan.Busy(t, 0, mark)
 	said := bufio.NewScanner(out)
+	bound := time.AfterFunc(5*time.Minute, func() { _ = login.Process.Kill() })
 	for said.Scan() && !strings.HasPrefix(said.Text(), mark+" send") { // it then uses a folder
 	}
+	bound.Stop()
 	if folders() != 1 {
 		t.Fatalf("the shell has %d folders: %v", folders(), said.Err())
 	}
