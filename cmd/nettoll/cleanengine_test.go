@@ -251,7 +251,7 @@ func (e *theirEngine) labelled(t *testing.T) (names []string) {
 func (e *theirEngine) clean(t *testing.T) {
 	t.Helper()
 	left := e.labelled(t)
-	for deadline := time.Now().Add(patience); len(left) > 0 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); len(left) > 0 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		left = e.labelled(t)
 	}
 	if len(left) > 0 {
