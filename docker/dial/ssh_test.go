@@ -70,13 +70,14 @@ func TestSSHSilent(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	iferr.Fatal(t, err)
 	defer l.Close()
-	waiting := make(chan struct{}, 3)
+	waiting := make(chan net.Conn, 3) // Go would close connections that nobody refers to
 	go func() {
 		for {
-			if _, err := l.Accept(); err != nil {
+			conn, err := l.Accept()
+			if err != nil {
 				return
 			}
-			waiting <- struct{}{}
+			waiting <- conn
 		}
 	}()
 	for _, limit := range []time.Duration{500 * time.Millisecond, 2 * time.Second, 6 * time.Second} { // ssh itself gives up after 8 s
