@@ -375,9 +375,7 @@ func TestFaultInMidTurn(t *testing.T) {
 func TestDaemonKilledInMidTurn(t *testing.T) {
 	var built *network.Network
 	kill := func() { iferr.Error(t, unix.Kill(built.Daemons[0].PID, unix.SIGKILL)) }
-	networks := map[string]network.Driver{
-		"native": kernel.Native(), "routed": kernel.Routed(), "udp-overlay-tun": shown(udpoverlay.NewTUN(), &built),
-	}
+	networks := map[string]network.Driver{"native": kernel.Native(), "udp-overlay-tun": shown(udpoverlay.NewTUN(), &built)}
 	trials := disturbed(t, "udp-overlay-tun", kill, func(tool workload.Tool) []record.Trial {
 		return takeTurns(t, lab.New(), tool, 2, networks, record.TCPRR)
 	})
