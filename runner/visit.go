@@ -21,8 +21,8 @@ import (
 // after an interrupt. Both are extended by containerTime for each container, since an engine on a
 // busy machine takes a second to start one, and by twice what conditions take.
 const (
-	buildTime     = 60 * time.Second
-	closeTime     = 60 * time.Second
+	buildTime     = 2 * time.Minute // longer than any of its parts may take, whose errors say more
+	closeTime     = time.Minute
 	containerTime = 2 * time.Second
 )
 
