@@ -326,8 +326,14 @@ func (a Able) mostAlike(v record.Cell) int {
 // hold reports whether networks that all have the same number of containers may stand at once, and there is room for them.
 func (a Able) hold(visits []Visit) bool {
 	bounded := record.Those(visits, func(v Visit) bool { return a.Bounded(v.Network) })
-	crowded := len(visits) > 2 && slices.ContainsFunc(visits, func(v Visit) bool { return a.Carried[v.Network] })
+	crowded := slices.ContainsFunc(visits, func(v Visit) bool { return a.Carried[v.Network] }) && len(visits) > 1 && !pair(visits)
 	return len(visits) <= a.mostAlike(visits[0].Cell) && (len(bounded) <= a.Room || len(visits) == 1) && !crowded
+}
+
+// pair reports whether networks are one and its baseline.
+func pair(visits []Visit) bool {
+	against := func(v Visit) record.Cell { return Place(v.Cells[0].Against()) }
+	return len(visits) == 2 && (against(visits[0]) == visits[1].Cell || against(visits[1]) == visits[0].Cell)
 }
 
 // cut divides networks into groups: one for each network that may stand only with its baseline, and groups of about equal

@@ -297,6 +297,11 @@ func TestNetworksOfDaemonsStandWithTheirBaseline(t *testing.T) {
 	if got := told(groups); !slices.Equal(got, []string{"turns host/tcp_rr tun/tcp_rr"}) || groups[0].Part(cells[0]) != 0 {
 		t.Errorf("with its baseline alone: %q, part %d", got, groups[0].Part(cells[0]))
 	}
+	strangers := []record.Cell{cells[1], cells[3]}
+	groups = Groups(Visits(strangers, 1, 1), set, k.able(strangers, set), nil)
+	if got := told(groups); !slices.Equal(got, []string{"whole bridge/tcp_rr", "whole tun/tcp_rr"}) {
+		t.Errorf("without their baseline: %q", got)
+	}
 }
 
 // TestCrowd has networks stand alone where the containers of two of them are too many.
