@@ -298,16 +298,16 @@ func (w *work) alone(ctx context.Context, s *sides, name string, args []string) 
 
 // takingTurns returns the networks of a run that took turns with others than their baseline, or failed.
 func takingTurns(f *record.File) []string {
-	type group struct{ hosts, part int }
+	type group struct{ round, hosts, part int } // parts have other networks in each round
 	in := map[group][]string{}
 	for _, t := range f.Trials {
-		if at := (group{t.Cell.Hosts, t.Part}); !t.Cell.IsNative() && !slices.Contains(in[at], t.Cell.Network) {
+		if at := (group{t.Round, t.Cell.Hosts, t.Part}); !t.Cell.IsNative() && !slices.Contains(in[at], t.Cell.Network) {
 			in[at] = append(in[at], t.Cell.Network)
 		}
 	}
 	such := record.Those(f.Trials, func(t record.Trial) bool {
 		whole := t.Status == record.OK && len(t.Slices) == 0
-		beside := len(in[group{t.Cell.Hosts, t.Part}]) > 1
+		beside := len(in[group{t.Round, t.Cell.Hosts, t.Part}]) > 1
 		return !t.Cell.IsNative() && t.Status != record.Skipped && !whole && beside
 	})
 	return record.Distinct(such, func(t record.Trial) string { return t.Cell.Network })
