@@ -81,6 +81,8 @@ func TestOwnWorkIsLeftOut(t *testing.T) {
 	defer runtime.UnlockOSThread()
 	c, err := NewCPU("/proc", "/sys")
 	iferr.Fatal(t, err)
+	runtime.LockOSThread() // threadTime is about this thread
+	defer runtime.UnlockOSThread()
 	for _, c.Aside = range []bool{false, true} {
 		from, err := c.Read()
 		iferr.Fatal(t, err)
