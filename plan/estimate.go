@@ -31,7 +31,7 @@ type Forecast struct {
 	Cells     int
 	Visits    int // networks built in a round
 	Groups    int // sets of networks that stand at once
-	Cut       int // groups into which sets of too many networks are cut, each with its own baselines
+	Cut       int // groups into which sets of networks are cut that cannot all stand at once, each with its own baselines
 	Alone     int // networks that are too large to stand beside their baseline
 	Single    int // networks of which no two can stand at once where they are built
 	InTurns   int // cells that take turns; all others have whole trials

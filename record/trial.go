@@ -201,7 +201,7 @@ func (p ProcessCPU) Total() float64 { return p.User + p.System }
 
 // MachineCPU is the CPU time of the whole machine in the window.
 type MachineCPU struct {
-	Busy    float64     `json:"busy_s"`               // everything but idle, iowait and steal
+	Busy    float64     `json:"busy_s"`               // everything but idle, iowait, steal and what nettoll's own process used
 	Clock   string      `json:"idle_clock,omitempty"` // source of idle time: "timer_list" (ns), "cpuidle" (µs) or "stat" (10 ms; also if absent)
 	Softirq float64     `json:"softirq_s"`            // as the kernel counts it, in ticks
 	Steal   float64     `json:"steal_s"`
