@@ -24,6 +24,10 @@ func trusted() Known {
 	for _, name := range []string{"ovs", "ovs-userspace-tso"} {
 		k.Networks = append(k.Networks, Network{Name: name, Hosts: []int{1}, Endpoints: 200})
 	}
+	for i := range k.Networks {
+		n := &k.Networks[i]
+		n.Carried = slices.Contains([]string{"flannel-udp", "weave-sleeve", "udp-overlay-packet", "ovs-userspace-tso"}, n.Name)
+	}
 	k.Platforms = append(k.Platforms, Platform{Name: "kubernetes", Native: "native"})
 	for _, name := range []string{"native", "pod", "service"} {
 		k.Networks = append(k.Networks, Network{Name: name, Hosts: []int{1, 2}, Endpoints: 100, Platforms: []string{"kubernetes"}})
