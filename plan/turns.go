@@ -352,7 +352,12 @@ func cut(all []Visit, able Able) (groups []Group) {
 	for _, m := range record.Those(members, carried) {
 		groups = append(groups, partOf(all, m.cells, compared))
 	}
-	groups = append(groups, deal(all, slices.DeleteFunc(members, carried), compared, able)...)
+	others := deal(all, slices.DeleteFunc(members, carried), compared, able)
+	if able.Carried[all[0].Network] { // so that the end of the time does not always cut off the same ones
+		groups = append(groups, others...)
+	} else {
+		groups = append(others, groups...)
+	}
 	for i := range groups {
 		groups[i].part = i + 1
 	}

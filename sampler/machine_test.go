@@ -77,8 +77,6 @@ func TestUseLeavesOutWhatReadingTook(t *testing.T) {
 
 // TestOwnWorkIsLeftOut has this process work between two snapshots, which is left out if it is asked for.
 func TestOwnWorkIsLeftOut(t *testing.T) {
-	runtime.LockOSThread() // threadTime is about this thread
-	defer runtime.UnlockOSThread()
 	c, err := NewCPU("/proc", "/sys")
 	iferr.Fatal(t, err)
 	runtime.LockOSThread() // threadTime is about this thread
