@@ -106,18 +106,18 @@ func crash(t *testing.T, after time.Duration, within bool) {
 	was.check(t, made)
 }
 
-// complete checks that a run file has every cell exactly once in every round.
+// complete checks that a run file has every cell exactly once in every round, and the baseline once in every part of it.
 func complete(t *testing.T, path string) {
 	t.Helper()
 	file := read(t, path)
 	type slot struct {
-		key   string
-		round int
+		key         string
+		round, part int
 	}
 	seen := map[slot]int{}
 	skipped := map[string]bool{}
 	for _, trial := range file.Trials {
-		seen[slot{trial.Cell.Key(), trial.Round}]++
+		seen[slot{trial.Cell.Key(), trial.Round, trial.Part}]++
 		switch trial.Status {
 		case record.Skipped:
 			skipped[trial.Cell.Key()] = true
@@ -128,8 +128,17 @@ func complete(t *testing.T, path string) {
 	}
 	for _, c := range file.Run.Cells {
 		for round := 1; round <= file.Run.Settings.MaxRounds; round++ {
-			if n := seen[slot{c.Key(), round}]; n != 1 && !skipped[c.Key()] {
-				t.Errorf("%s is %d times in round %d", c.Key(), n, round)
+			var all, parts int
+			for at, n := range seen {
+				if at.key == c.Key() && at.round == round {
+					all, parts = all+n, parts+1
+					if base := seen[slot{c.Against().Key(), round, at.part}]; base != 1 {
+						t.Errorf("%s in round %d, part %d: its baseline is there %d times", at.key, round, at.part, base)
+					}
+				}
+			}
+			if (all != 1 && !c.IsNative() || all < 1 || all != parts) && !skipped[c.Key()] {
+				t.Errorf("%s is %d times in round %d, in %d parts", c.Key(), all, round, parts)
 			}
 		}
 	}
