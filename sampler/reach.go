@@ -72,7 +72,7 @@ func (r Reach) largest(ctx context.Context, sizes func(int) (there, back int)) (
 	low, high := smallest, r.MTU
 	for low <= high && ctx.Err() == nil {
 		tried := steps(low, high)
-		answered := p.tryBeside(tried)
+		answered := p.try(tried...)
 		if answered == 0 {
 			return 0, nil
 		}
@@ -87,7 +87,7 @@ func (r Reach) largest(ctx context.Context, sizes func(int) (there, back int)) (
 	}
 	// A packet that was lost by chance, or was late, must not look like a limit.
 	if most < r.MTU {
-		answered := p.tryBeside([]int{r.MTU})
+		answered := p.try(r.MTU)
 		if answered == 0 {
 			return 0, nil
 		}
@@ -132,13 +132,11 @@ func (r Reach) dial(ctx context.Context, sizes func(int) (int, int)) (*prober, e
 	return &prober{conn.(*net.UDPConn), r.Cookie, overhead, sizes}, nil
 }
 
-// tryBeside is try with a packet beside that crosses every network. 0 means that the other end does not answer at all, or not
+// try sends packets of these sizes, and one beside them that crosses every network, until the largest is answered or all
+// attempts are used up, and returns the largest size that was answered. 0 means that the other end does not answer at all, or not
 // in time, as on a busy machine: then nothing is known of the sizes.
-func (p *prober) tryBeside(sizes []int) (most int) { return p.try(append([]int{smallest}, sizes...)) }
-
-// try sends a packet of each size until the largest is answered or all attempts are used up, and
-// returns the largest size that was answered.
-func (p *prober) try(sizes []int) (most int) {
+func (p *prober) try(sizes ...int) (most int) {
+	sizes = slices.Concat([]int{smallest}, sizes)
 	buf := make([]byte, 1<<16)
 	for range attempts {
 		for _, size := range sizes {
