@@ -45,7 +45,7 @@ type Snapshot struct {
 	Idle  map[int64]float64
 	Clock string
 	Took  float64 // CPU seconds that taking the snapshot used, right after At
-	// Own is the CPU seconds that this process has used so far, from its start. It is 0 unless they are left out.
+	// Own is the CPU seconds that this process has used until At, if they are to be left out; otherwise 0.
 	Own float64 `json:",omitzero"`
 }
 
@@ -88,8 +88,8 @@ var ErrNoTime = errors.New("sampler: no time passed between two readings of CPU 
 //
 // /proc/stat has user, system and softirq time in ticks of 10 ms, but there are finer clocks of idle
 // time. Busy is therefore the elapsed time minus idle, iowait and steal, minus the CPU time of taking
-// the first snapshot, or of all that this process did between them. Errors of single CPUs may be negative and cancel in the sum; only the sum is
-// at least 0.
+// the first snapshot, or of all that this process did between them. Errors of single CPUs may be
+// negative and cancel in the sum; only the sum is at least 0.
 func Use(from, to Snapshot, window float64) (record.MachineCPU, error) {
 	m, err := use(from, to, window)
 	m.Busy = max(0, m.Busy)
