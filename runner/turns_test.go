@@ -139,9 +139,9 @@ func TestNetworksTakeTurns(t *testing.T) {
 	}
 }
 
-// TestTunnelsOfDaemonsDrain checks that a network whose daemons carry the payload has more time until the next turn begins, since
-// they queue more than the kernel does.
-func TestTunnelsOfDaemonsDrain(t *testing.T) {
+// TestTunnelsOfDaemonsHaveLongerTurns checks that a network whose daemons carry the payload has more time to settle, since they are slow
+// when they have rested, and more until the next turn begins, since they queue more than the kernel does.
+func TestTunnelsOfDaemonsHaveLongerTurns(t *testing.T) {
 	networks := map[string]network.Driver{"native": kernel.Native(), "tunnel": udpoverlay.NewTUN()}
 	type begun struct {
 		at      float64
