@@ -19,11 +19,11 @@ const (
 	AgentOverhead     = 10 * time.Millisecond
 )
 
-// How long the idle machine is watched: IdleBetween before every round, and IdleBefore in addition before the first
-// round, which may be the only one. Where idle time is known only in ticks, both take three times as long.
+// How long the idle machine is watched: IdleBefore before the first round, which may be the only one, and IdleWatched in
+// each round for the next. Where idle time is known only in ticks, both take three times as long.
 const (
 	IdleBefore  = 500 * time.Millisecond
-	IdleBetween = 100 * time.Millisecond
+	IdleWatched = 100 * time.Millisecond
 )
 
 // Forecast is an estimate of how long a run takes.
@@ -62,7 +62,7 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 	f.MinRounds = min(max(set.MinRounds, f.Verdict), set.MaxRounds)
 	starting := 0.0
 	const slow = 0.5 // s
-	round, before := IdleBetween.Seconds(), IdleBefore.Seconds()
+	round, before := IdleWatched.Seconds(), IdleBefore.Seconds()
 	if len(visits) == 0 {
 		round, before = 0, 0
 	}
@@ -144,7 +144,7 @@ func (t Tool) whole(s float64) float64 {
 // Assumes describes the assumptions of the estimate.
 func (Forecast) Assumes() string {
 	return fmt.Sprintf("assuming for each trial %s and %s per client in addition to warm-up and window; for building a network %s, %s per container, %s per client and the start of its engine and daemons; and for each round %s in which the idle machine is watched",
-		TrialOverhead, PairOverhead, VisitOverhead, ContainerOverhead, AgentOverhead, IdleBetween)
+		TrialOverhead, PairOverhead, VisitOverhead, ContainerOverhead, AgentOverhead, IdleWatched)
 }
 
 // seconds converts to a duration, limited to the longest one.

@@ -249,7 +249,7 @@ func TestEstimate(t *testing.T) {
 	stream, veth := rr, rr
 	stream.Workload, veth.Network = "tcp_stream", "veth"
 	cells := []record.Cell{rr, stream, veth}
-	const round = 3*(400*time.Millisecond+TrialOverhead+PairOverhead) + 2*(VisitOverhead+2*ContainerOverhead+AgentOverhead) + IdleBetween // 1.42 s
+	const round = 3*(400*time.Millisecond+TrialOverhead+PairOverhead) + 2*(VisitOverhead+2*ContainerOverhead+AgentOverhead) + IdleWatched // 1.42 s
 	set := record.Settings{Duration: 0.3, Warmup: 0.1, Confidence: 0.95, MinRounds: 6, MaxRounds: 40}
 	for _, c := range []struct {
 		name   string
@@ -296,11 +296,11 @@ func TestEstimate(t *testing.T) {
 	// neighbours.
 	slow := record.Cell{Network: "veth", Hosts: 1, Servers: 2, Clients: 4, Processes: 8, Setup: record.Setup{Neighbours: 100}, Tool: "slow"}
 	got := Estimate([]record.Cell{slow}, record.Settings{Duration: 0.3, Warmup: 0.1}, Known{Tools: []Tool{{Name: "slow", MinDuration: time.Second, Lead: 500 * time.Millisecond}}})
-	if want := 1600*time.Millisecond + TrialOverhead + 32*PairOverhead + VisitOverhead + 106*ContainerOverhead + 32*AgentOverhead + IdleBetween; got.Round != want {
+	if want := 1600*time.Millisecond + TrialOverhead + 32*PairOverhead + VisitOverhead + 106*ContainerOverhead + 32*AgentOverhead + IdleWatched; got.Round != want {
 		t.Errorf("a round of a slow tool takes %s, want %s", got.Round, want)
 	}
 	got = Estimate([]record.Cell{slow}, record.Settings{Duration: 1.2, Warmup: 0.1}, Known{Tools: []Tool{{Name: "slow", Step: time.Second}}})
-	if want := 3*time.Second + TrialOverhead + 32*PairOverhead + VisitOverhead + 106*ContainerOverhead + 32*AgentOverhead + IdleBetween; got.Round != want {
+	if want := 3*time.Second + TrialOverhead + 32*PairOverhead + VisitOverhead + 106*ContainerOverhead + 32*AgentOverhead + IdleWatched; got.Round != want {
 		t.Errorf("a round of a tool of whole seconds takes %s, want %s", got.Round, want)
 	}
 	flannel := record.Cell{Network: "docker:flannel", Hosts: 2, Servers: 1, Clients: 1}
@@ -308,7 +308,7 @@ func TestEstimate(t *testing.T) {
 		Platforms: []Platform{{Name: "lab"}, {Name: "docker", Visit: time.Second}},
 		Networks:  []Network{{Name: "flannel", Startup: 3 * time.Second}, {Name: "veth", Startup: time.Hour}},
 	})
-	if want := 4*time.Second + TrialOverhead + PairOverhead + VisitOverhead + 2*ContainerOverhead + AgentOverhead + IdleBetween; got.Round != want {
+	if want := 4*time.Second + TrialOverhead + PairOverhead + VisitOverhead + 2*ContainerOverhead + AgentOverhead + IdleWatched; got.Round != want {
 		t.Errorf("a round of one with daemons on an engine takes %s, want %s", got.Round, want)
 	}
 	if got.Starting != 4*time.Second || !slices.Equal(got.Slow, []string{"docker:flannel"}) {

@@ -3,12 +3,15 @@ package runner
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
+	"nettoll/plan"
 	"nettoll/record"
+	"nettoll/sampler"
 )
 
-// watchIdle watches the idle machine for a while before the next round.
+// watchIdle watches the idle machine for a while, for the next round.
 //
 // Each round has its own baseline, so that the baseline's error varies from round to round like
 // everything else and is part of the intervals. A single baseline would shift all rounds by the
@@ -33,6 +36,32 @@ func (r *Runner) watchIdle(ctx context.Context, while time.Duration) error {
 	}
 	r.spent += while
 	return errors.Join(r.ahead.Watch(from, to), r.watched.Watch(from, to))
+}
+
+// watchStanding watches the idle machine while networks of a group stand that have been measured, once a round, unless one
+// of them disturbs whatever stands beside it. Right after they have been taken down would be too early; see leftover.
+func (r *Runner) watchStanding(ctx context.Context, g plan.Group) error {
+	apart := func(v plan.Visit) bool { return r.can.Apart[v.Network] }
+	if r.ahead.Watched > 0 || ctx.Err() != nil || r.hurry() || slices.ContainsFunc(g.Visits, apart) {
+		return nil
+	}
+	return r.watchIdle(ctx, plan.IdleWatched)
+}
+
+// leftover is how long the kernel goes on removing networks that have been taken down: it frees namespaces after grace
+// periods of RCU. Four networks of the lab take a tenth of a CPU for as long.
+const leftover = 500 * time.Millisecond
+
+// baseline sets what the idle machine uses in the round that begins. If it could not be watched in the round before, it is
+// watched now.
+func (r *Runner) baseline(ctx context.Context) error {
+	if r.ahead.Watched == 0 && !r.Unwatched && sleepUntil(ctx, r.down.Add(leftover)) {
+		if err := r.watchIdle(ctx, plan.IdleWatched); err != nil {
+			return err
+		}
+	}
+	r.idle, r.ahead, r.distant = r.ahead, sampler.Baseline{}, map[string]*sampler.Baseline{}
+	return nil
 }
 
 // ownTolerance is the factor by which the clocks of processes may exceed the busy time of the

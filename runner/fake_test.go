@@ -25,7 +25,9 @@ type world struct {
 	mu      sync.Mutex
 	probes  map[string]int
 	builds  map[string]int
-	open    int // networks that have not been closed
+	open    int       // networks that have not been closed
+	built   time.Time // when the last network was
+	closed  time.Time // when the last network was
 }
 
 func newWorld() *world { return &world{probes: map[string]int{}, builds: map[string]int{}} }
@@ -66,6 +68,7 @@ type way struct {
 	pathless bool
 	shared   []network.Hop                       // further hops of its paths
 	has      []string                            // see network.Info
+	apart    bool                                // see network.Info
 	inForce  record.InForce                      // of each network
 	fault    func() error                        // of a network; nil: it knows of no fault
 	on       platform.Platform                   // the platform that it was built on last
@@ -80,7 +83,7 @@ func (f *way) place(name string) platform.Endpoint {
 }
 
 func (f *way) driver() network.Driver {
-	return network.Driver{Info: network.Info{Name: f.name, About: f.name, Hosts: []int{1, 2}, Has: f.has}, Probe: f.probed, Connect: f.connected}
+	return network.Driver{Info: network.Info{Name: f.name, About: f.name, Hosts: []int{1, 2}, Has: f.has, Apart: f.apart}, Probe: f.probed, Connect: f.connected}
 }
 
 func (f *way) probed(context.Context, platform.Platform) error {
@@ -102,7 +105,7 @@ func (f *way) connected(ctx context.Context, topo network.Topology, p platform.P
 		}
 	}
 	f.w.mu.Lock()
-	f.w.open++
+	f.w.open, f.w.built = f.w.open+1, time.Now()
 	f.w.mu.Unlock()
 	closed := false
 	n := &network.Network{
@@ -122,7 +125,7 @@ func (f *way) connected(ctx context.Context, topo network.Topology, p platform.P
 			defer f.w.mu.Unlock()
 			if !closed {
 				closed = true
-				f.w.open--
+				f.w.open, f.w.closed = f.w.open-1, time.Now()
 			}
 			return f.close
 		},

@@ -41,8 +41,9 @@ type Runner struct {
 
 	cpu     *sampler.CPU
 	watched sampler.Baseline             // the idle machine, over the whole run
-	ahead   sampler.Baseline             // before the next round
-	idle    sampler.Baseline             // before the current round
+	ahead   sampler.Baseline             // for the next round
+	idle    sampler.Baseline             // for the current round
+	down    time.Time                    // when networks were taken down last
 	distant map[string]*sampler.Baseline // other machines in the current round, by boot
 	began   time.Time
 	spent   time.Duration // in warm-ups, windows and turns, and watching the idle machine
@@ -249,10 +250,9 @@ func (r *Runner) round(ctx context.Context, round int) (ran int, err error) {
 		r.Watch.Round(round, total)
 	}
 	if total > 0 {
-		if err := r.watchIdle(ctx, plan.IdleBetween); err != nil {
+		if err := r.baseline(ctx); err != nil {
 			return 0, err
 		}
-		r.idle, r.ahead, r.distant = r.ahead, sampler.Baseline{}, map[string]*sampler.Baseline{}
 	}
 	place := &order{round: round, last: r.inRound(round)}
 	for _, g := range groups {
@@ -267,6 +267,7 @@ func (r *Runner) round(ctx context.Context, round int) (ran int, err error) {
 		for _, v := range g.Visits {
 			r.gone(ctx, v)
 		}
+		r.down = time.Now()
 	}
 	return ran, nil
 }

@@ -87,7 +87,10 @@ func (r *Runner) group(ctx context.Context, g plan.Group, place *order) (ran int
 			return ran, err
 		}
 	}
-	return ran, nil
+	if len(stand) == 0 {
+		return ran, nil
+	}
+	return ran, r.watchStanding(ctx, g)
 }
 
 // builtAtOnce is how many networks are built, or taken down, at the same time. Most of that time is
