@@ -241,7 +241,7 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	}
 	t.Counters = sampler.Delta(a.before.counters, after.counters)
 	idle, watched := a.at.idle()
-	use, doubts, err := a.watch.use(res.Window.Seconds(), float64(res.Bytes), idle)
+	use, doubts, err := a.watch.use(res.Window.Seconds(), idle)
 	if err != nil {
 		return err
 	}

@@ -389,12 +389,12 @@ func (p *player) finish(ctx context.Context, first time.Time) error {
 	if p.err != nil {
 		return p.diagnose(ctx, p.err)
 	}
-	total, counted := make([]workload.Crossed, len(p.links)), make([]uint64, len(p.each))
+	total, crossed := make([]workload.Crossed, len(p.links)), make([]uint64, len(p.each))
 	for i, one := range p.each {
 		for n, c := range one.Crossed {
 			total[n].Bytes += c.Bytes
 			total[n].Conns += c.Conns
-			counted[i] += c.Bytes
+			crossed[i] += c.Bytes
 		}
 	}
 	n := len(p.readings)
@@ -403,7 +403,8 @@ func (p *player) finish(ctx context.Context, first time.Time) error {
 	}
 	p.proof.spans = []span{}
 	for i, s := range p.readings {
-		s.use.crossed = counted[plan.Cold+i]
+		one := p.each[plan.Cold+i]
+		s.use.crossed, s.use.counted, s.use.window = crossed[plan.Cold+i], one.Bytes, one.Window.Seconds()
 		p.watch.turns = append(p.watch.turns, s.use)
 		if s.before.err == nil && s.after.err == nil {
 			p.proof.spans = append(p.proof.spans, span{s.before.hops[p], s.after.hops[p]})

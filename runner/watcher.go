@@ -41,7 +41,9 @@ type served struct {
 // the network in between. A whole trial has a single one, with the edges of its window.
 type turnUse struct {
 	from, to edge
-	crossed  uint64 // bytes of payload; 0 if it is the whole window
+	crossed  uint64  // bytes of payload; 0 if it is the whole window
+	counted  uint64  // those of them in the turn's window
+	window   float64 // its seconds
 }
 
 // container is an endpoint whose CPU time is counted as a whole.
@@ -167,10 +169,11 @@ func (w *watcher) read(ctx context.Context, look func() sight) edge {
 // warning says that they are missing, unless their CPU time cannot be read here.
 //
 // Of the CPU time between the edges of turns, beyond what the idle machine uses (idle, in CPU seconds
-// per second), the window's share is the share of its payload (bytes) in all payload that crossed
-// between the edges. The edges of a whole trial are those of its window except for scheduling delays,
-// and the share is in proportion to the time.
-func (w *watcher) use(window, bytes, idle float64) (record.CPUUse, []record.Warning, error) {
+// per second), the windows' share is the share of their payload in all payload that crossed between
+// the edges. Turns that were not read in time count as long as their windows took: how much crossed in
+// them says less, since the machine's speed varies. The edges of a whole trial are those of its window
+// except for scheduling delays, and the share is in proportion to the time.
+func (w *watcher) use(window, idle float64) (record.CPUUse, []record.Warning, error) {
 	for _, t := range w.turns {
 		if err := cmp.Or(t.from.err, t.to.err); err != nil {
 			return record.CPUUse{}, nil, err
@@ -183,7 +186,12 @@ func (w *watcher) use(window, bytes, idle float64) (record.CPUUse, []record.Warn
 	}
 	share := window / elapsed
 	if crossed := crossedIn(turns); crossed > 0 {
-		share = bytes / float64(crossed)
+		var counted uint64
+		var windows float64
+		for _, t := range turns {
+			counted, windows = counted+t.counted, windows+t.window
+		}
+		share = float64(counted) / float64(crossed) * window / windows
 	}
 	use := record.CPUUse{Machine: scaled(m, share, window, idle*(window-share*elapsed))}
 	for _, h := range hosts {
