@@ -96,6 +96,9 @@ the shell on its first node, where KUBECONFIG points to the API server.`,
 				return started(ctx, f, shape, root, args[1:])
 			})
 		}
+		if fl.Changed("hosts") && f.hosts < 1 {
+			return usagef("--hosts %d: at least 1 is needed", f.hosts)
+		}
 		tech, topo, err := f.resolve(args[0], a.paths, a.cni)
 		if err != nil {
 			return err
