@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -221,5 +223,17 @@ func TestTooManyFlows(t *testing.T) {
 	params := serveParams(record.TCPStream, record.Options{}, loopback4, port, maxFlows+1)
 	if _, err := ask[openResult](t.Context(), h, methodServe, params); err == nil || !strings.Contains(err.Error(), "at most 32768") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestThreadsForAllFlows checks that Go does not end a process that has as many flows as it can have.
+func TestThreadsForAllFlows(t *testing.T) {
+	leave, err := new(process).enter(nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave()
+	if most := debug.SetMaxThreads(math.MaxInt32); most <= maxFlows {
+		t.Errorf("the process may have %d threads, and %d flows", most, maxFlows)
 	}
 }

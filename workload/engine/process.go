@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -64,6 +65,7 @@ func (p *process) enter(flows []*flow, managed bool) (leave func(), err error) {
 		p.gc = debug.SetGCPercent(-1)
 	}
 	p.flows += len(flows)
+	debug.SetMaxThreads(math.MaxInt32) // Go ends a process that has more than 10,000, as maxFlows would
 	if want := p.flows + spareProcessors; runtime.GOMAXPROCS(0) < want {
 		runtime.GOMAXPROCS(want)
 	}
