@@ -180,3 +180,19 @@ func TestLate(t *testing.T) {
 		t.Errorf("removed: %q", removed)
 	}
 }
+
+// TestTaskOnARestartedEngine checks that a task is not said to have been lost with an engine that was restarted before it.
+func TestTaskOnARestartedEngine(t *testing.T) {
+	e := fake(t, Image{Given: "theirs"}, func(request string) (int, string) {
+		if strings.HasPrefix(request, "POST ") {
+			return http.StatusConflict, `{"message": "the container is paused"}`
+		}
+		return http.StatusOK, `{"Id": "1", "State": {"Pid": 1}, "NetworkSettings": {"Networks": {}}}`
+	})
+	e.deaths.mu.Lock()
+	e.deaths.breaks++
+	e.deaths.mu.Unlock()
+	if _, err := Borrow(e, 0, false).adopt(t.Context(), "h1c1", "1", "net"); err == nil || !strings.Contains(err.Error(), "the container is paused") {
+		t.Error(err)
+	}
+}

@@ -192,7 +192,7 @@ func (s *Swarm) running(ctx context.Context, service string) (id string, err err
 
 // adopt returns a container that the swarm has started.
 func (h *Host) adopt(ctx context.Context, name, id, net string) (*Container, error) {
-	c := &Container{engine: h.Engine, name: name, host: h.name, id: id, shown: h.reachable(), nic: h.nic()}
+	c := &Container{engine: h.Engine, name: name, host: h.name, id: id, shown: h.reachable(), age: h.Engine.deaths.age(), nic: h.nic()}
 	state, err := h.Engine.Client.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
 	if err != nil {
 		return nil, brief(err)
