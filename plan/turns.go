@@ -499,10 +499,12 @@ func takesTurns(c record.Cell, set record.Settings, able Able) bool {
 		fillsSlice(c) && c.Pairs()*max(o.Streams, 1) <= mostFlows
 }
 
-// Least traffic of a given rate in a slice: what is cut off at the edges of the window is then at most a hundredth.
+// Least traffic of a given rate in a slice: what is cut off at the edges of the window is then at most a hundredth. The sender
+// of a stream stops with the slice, so that a message that is due later is missing in it.
 const (
-	leastBytes   = 600_000
-	leastAnswers = 100
+	leastBytes    = 600_000
+	leastMessages = 100
+	leastAnswers  = 100
 )
 
 // fillsSlice reports whether a slice holds enough traffic, if its rate is given.
@@ -510,7 +512,7 @@ func fillsSlice(c record.Cell) bool {
 	o, slice := c.Options, TurnOf(c.Workload, false).Slice.Seconds()
 	switch {
 	case o.Bandwidth > 0:
-		return float64(o.Bandwidth)/8*slice >= leastBytes
+		return float64(o.Bandwidth)/8*slice >= max(leastBytes, leastMessages*float64(o.MessageSize))
 	case o.Rate > 0 || c.Workload == record.PacedRR:
 		return float64(o.Rate)*slice >= leastAnswers
 	}
