@@ -488,16 +488,20 @@ func (c Contest) Beside(r *rand.Rand) []record.Cell {
 // its full rate by the end of a turn: on a shaped link, or when paced by BBR, whose model of the path is older than a
 // turn, as the machine's own congestion control may do, here or in a process on the path. Every ten seconds BBR probes for
 // 200 ms, in which it hardly sends: that is all of one slice in some, and next to nothing of a trial. Nor can it where a given rate leaves too little traffic in a
-// slice, or where there are more than mostFlows flows.
+// slice, where transactions are so large that they would last into the next turn, or where there are more than mostFlows flows.
 func takesTurns(c record.Cell, set record.Settings, able Able) bool {
-	o := c.Options
+	o, flows := c.Options, c.Pairs()*max(c.Options.Streams, 1)
 	control := cmp.Or(o.Congestion, set.Congestion, record.MachinesOwn)
 	if able.Relays[c.Network] {
 		control = record.MachinesOwn
 	}
 	return able.Turns(c.Tool, c.Workload) && c.Underlay == "" && control != record.MachinesOwn && !strings.HasPrefix(control, "bbr") &&
-		fillsSlice(c) && c.Pairs()*max(o.Streams, 1) <= mostFlows
+		fillsSlice(c) && flows*(o.RequestSize+o.ResponseSize) <= mostExchanged && flows <= mostFlows
 }
+
+// mostExchanged is how many bytes the requests and responses of all flows may have together. When a slice is over, each flow
+// ends its transaction and sends a last request, which together take up to 4 ms over 1 Gbit/s.
+const mostExchanged = 256 << 10
 
 // Least traffic of a given rate in a slice: what is cut off at the edges of the window is then at most a hundredth. The sender
 // of a stream stops with the slice, so that a message that is due later is missing in it.

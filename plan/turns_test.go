@@ -683,6 +683,27 @@ func TestGivenRatesInTurns(t *testing.T) {
 	}
 }
 
+// TestLargeTransactionsHaveWholeTrials checks that no transaction lasts into the turn of another network.
+func TestLargeTransactionsHaveWholeTrials(t *testing.T) {
+	set := record.Settings{Turns: true, Congestion: "cubic"}
+	able := Able{Turns: func(string, string) bool { return true }}
+	for _, c := range []struct {
+		o    record.Options
+		want bool
+	}{
+		{record.Options{RequestSize: 64 << 10, ResponseSize: 64 << 10}, true},
+		{record.Options{RequestSize: 1 << 20}, false},
+		{record.Options{ResponseSize: 64 << 20}, false},
+		{record.Options{ResponseSize: 64 << 10, Streams: 8}, false},
+	} {
+		cell := cellOf("bridge", record.TCPRR)
+		cell.Options = c.o
+		if got := takesTurns(cell, set, able); got != c.want {
+			t.Errorf("%+v takes turns: %v", c.o, got)
+		}
+	}
+}
+
 // TestRelayedTrafficHasWholeTrials checks that a network does not take turns if its traffic is relayed with the machine's own
 // congestion control, which may be BBR, while others do.
 func TestRelayedTrafficHasWholeTrials(t *testing.T) {
