@@ -17,7 +17,7 @@ type Multiplicity struct {
 	Expected float64 `json:"expected_by_chance"`
 
 	Primary int `json:"primary"`      // one per cell, of the metric it is ranked by, with an interval or without
-	Least   int `json:"least_rounds"` // rounds without which none of them could be called different
+	Least   int `json:"least_rounds"` // rounds without which none of those with an interval could be called different, or of all if none has one
 
 	// Verdicts of the primary comparisons.
 	Different int `json:"different"`
@@ -28,6 +28,9 @@ type Multiplicity struct {
 	Costs    int `json:"cpu_cost"`      // comparisons of CPU cost, with an interval
 	Extremes int `json:"first_or_last"` // of the first and last networks with the next, with an interval
 }
+
+// Tested returns the number of primary comparisons with an interval, for which their verdicts are corrected.
+func (m Multiplicity) Tested() int { return m.Primary - m.Untested }
 
 // giveVerdicts corrects the comparisons of a run that sentences rest on for their number, and counts
 // the verdicts of the primary ones. An Outcome is about one interval. Among many of them some are
@@ -68,8 +71,8 @@ func giveVerdicts(res *Result) {
 			}
 		}
 	}
-	m.Primary, m.Least = len(primary), record.LeastRounds(len(primary), conf)
-	judgeTogether(primary, conf)
+	tested := judgeTogether(primary, conf)
+	m.Primary, m.Least = len(primary), record.LeastRounds(cmp.Or(tested, len(primary)), conf)
 	m.Costs, m.Extremes = judgeTogether(costs, conf), judgeTogether(ends, conf)
 	n := map[Outcome]int{}
 	for _, c := range primary {

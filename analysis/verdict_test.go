@@ -66,6 +66,21 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+// Comparisons with too few rounds of their own do not raise the number of rounds that a verdict on the others takes.
+func TestVerdictsWithoutTheUntested(t *testing.T) {
+	trials := slices.DeleteFunc(several(8, 0.7, 0.8, 0.6, 0.5, 1), func(t record.Trial) bool {
+		return t.Round > 2 && t.Cell.Network != "host" && t.Cell.Network != "n1"
+	})
+	res := Analyze(fileOf(trials...))
+	m := res.Multiplicity
+	if m.Primary != 10 || m.Tested() != 2 || m.Different != 2 || m.Least != 7 {
+		t.Errorf("%+v", m)
+	}
+	if slices.Contains(codes(res.Warnings), WarnShort) {
+		t.Errorf("%d differences, and too few rounds for any: %+v", m.Different, res.Warnings)
+	}
+}
+
 func TestHolm(t *testing.T) {
 	of := func(ps ...float64) []*Comparison {
 		return record.Each(ps, func(p float64) *Comparison { return &Comparison{P: p, Interval: Interval{Level: 0.95}} })

@@ -274,7 +274,7 @@ func rises(c analysis.Comparison) bool {
 
 // uncertain explains why a difference is not claimed.
 func uncertain(res analysis.Result) string {
-	return fmt.Sprintf(" (not certain given %d comparisons)", res.Multiplicity.Primary)
+	return fmt.Sprintf(" (not certain given %d comparisons)", res.Multiplicity.Tested())
 }
 
 // costClause gives the CPU cost, unless it follows from the volume.

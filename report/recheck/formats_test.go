@@ -160,8 +160,11 @@ func TestJSON(t *testing.T) {
 			same(t, "comparisons", number(t, all, "made"), float64(made))
 			same(t, "expected by chance", number(t, all, "expected_by_chance"), chance)
 			same(t, "primary comparisons", number(t, all, "primary"), float64(primary))
-			least := 1.0
-			for float64(primary)*math.Pow(2, 1-least) >= 1-r.Confidence {
+			least, tested := 1.0, primary-verdicts["untested"]
+			if tested == 0 {
+				tested = primary
+			}
+			for float64(tested)*math.Pow(2, 1-least) >= 1-r.Confidence {
 				least++
 			}
 			same(t, "least rounds", number(t, all, "least_rounds"), least)
