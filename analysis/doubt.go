@@ -216,8 +216,12 @@ func doubts(row Row, c series, in circumstances) warnings {
 	least := record.LeastRounds(1, in.level)
 	switch known := row.Reached; {
 	case known.N < least:
-		out = append(out, warnTooFewRounds(known.N, least, in.level, in.more(least)))
-	case known.HalfWidth > known.Wanted && known.Wanted > 0:
+		more := in.more(least + c.last() - known.N) // it has lost some
+		if givenUp(c.trials) {
+			more = anew
+		}
+		out = append(out, warnTooFewRounds(known.N, least, in.level, more))
+	case known.HalfWidth > known.Wanted && known.Wanted > 0 && !in.needed[c.cell]:
 		out = append(out, warnNotPrecise(k, in))
 	}
 	if !row.Native {

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -253,6 +254,50 @@ func TestRemediesThatAreMoreRounds(t *testing.T) {
 			t.Errorf("self-check after %s: %q, %q, want %q", end, got.More, got.Warnings[0].Advice, want)
 		}
 	}
+}
+
+// Rounds that a network has lost are no part of those that it needs: their number would be less than what the run had.
+func TestRemediesAfterLostRounds(t *testing.T) {
+	lose := func(rounds int, lost func(round int) bool, shares ...float64) Result {
+		trials := several(rounds, shares...)
+		for i := range trials {
+			if one := &trials[i]; one.Cell.Network != "host" && lost(one.Round) {
+				one.Status, one.Reason = record.Failed, "x"
+			}
+		}
+		return Analyze(fileOf(trials...))
+	}
+	for _, tt := range []struct {
+		name string
+		lost func(round int) bool
+		want string
+	}{
+		{"now and then", func(round int) bool { return round%3 != 0 }, "allow more rounds (--max-rounds 14)"},
+		{"given up", func(round int) bool { return round > 4 }, "mend what failed, and begin another run"},
+	} {
+		row := rowOf(t, lose(12, tt.lost, 0.7), "n1")
+		if w := warningOf(t, row.Warnings, WarnTooFewRounds); w.Advice != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, w.Advice, tt.want)
+		}
+	}
+	short := lose(10, func(round int) bool { return round == 3 || round == 6 }, 0.7, 0.8, 0.6, 0.5, 0.4)
+	if w := warningOf(t, short.Warnings, WarnShort); !strings.HasPrefix(w.Advice, "allow more rounds (--max-rounds 11)") {
+		t.Errorf("too few for a verdict: %q", w.Advice)
+	}
+}
+
+// Precision is requested of ratios, and not of their baseline, unless nothing is compared with it.
+func TestBaselinesAreNotImprecise(t *testing.T) {
+	var trials []record.Trial
+	for round := 1; round <= 10; round++ {
+		v := 10e9 / float64(round)
+		trials = append(trials, throughputTrial(streamCell("host"), round, v), throughputTrial(streamCell("bridge"), round, 0.8*v))
+	}
+	if all := codes(rowOf(t, Analyze(fileOf(trials...)), "host").Warnings); slices.Contains(all, WarnNotPrecise) {
+		t.Errorf("a baseline has %q", all)
+	}
+	alone := record.Those(trials, func(t record.Trial) bool { return t.Cell.IsNative() })
+	warningOf(t, rowOf(t, Analyze(fileOf(alone...)), "host").Warnings, WarnNotPrecise)
 }
 
 // The flags that would make endpoints alike are named, unless the run has them already.

@@ -14,6 +14,8 @@ type circumstances struct {
 	limits  record.Settings
 	bound
 	reached map[record.Cell]Reached
+	needed  map[record.Cell]bool // baselines of cells with figures: precision is requested of the ratios to them
+	last    int                  // round with a trial of any cell
 	aim     Aim
 }
 
@@ -30,24 +32,26 @@ type Aim struct {
 func newCircumstances(res Result, all []series) circumstances {
 	in := circumstances{judging: judgingOf(res.Limits), machine: res.Run.Machine, limits: res.Limits, bound: bound{end: res.End, gaveUp: gaveUp(res.End, res.EndDetail), maxRounds: res.Limits.MaxRounds},
 		reached: map[record.Cell]Reached{}, aim: Aim{Wanted: res.Limits.Precision}}
-	compared, rounds := comparedCells(all), 0
+	compared := comparedCells(all)
 	for _, c := range all {
 		in.reached[c.cell] = precision(c, res.Limits, compared)
-		rounds = max(rounds, c.last())
+		in.last = max(in.last, c.last())
 	}
-	needed := neededBaselines(all)
+	in.needed = neededBaselines(all)
 	for _, c := range all {
 		r := in.reached[c.cell]
-		if len(c.ok()) == 0 || c.cell.IsNative() && needed[c.cell] {
+		if len(c.ok()) == 0 || in.needed[c.cell] {
 			continue
 		}
 		in.aim.Asked++
 		if r.Narrow {
 			in.aim.Narrow++
 		}
-		in.aim.Rounds = max(in.aim.Rounds, r.Rounds)
+		if r.Rounds > 0 { // it needs more by those that it has lost
+			in.aim.Rounds = max(in.aim.Rounds, min(r.Rounds+c.last()-r.N, mostForecast))
+		}
 	}
-	if took := res.Elapsed / float64(max(1, rounds)); took > 0 && took < math.MaxFloat64/mostForecast {
+	if took := res.Elapsed / float64(max(1, in.last)); took > 0 && took < math.MaxFloat64/mostForecast {
 		in.round, in.aim.Seconds = took, took*float64(in.aim.Rounds)
 	}
 	return in

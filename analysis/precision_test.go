@@ -173,6 +173,9 @@ func TestForecast(t *testing.T) {
 	if a := Analyze(fileOf(lost...)).Aim; a.Asked != 1 || a.Narrow != 0 || a.Rounds != 0 {
 		t.Errorf("a network that was given up: %+v", a)
 	}
+	if a := Analyze(fileOf(lost[:len(lost)-2]...)).Aim; a.Rounds != noisy.Aim.Rounds+record.GiveUp-1 {
+		t.Errorf("a network that lost rounds: %+v, and without them %+v", a, noisy.Aim)
+	}
 	quiet := Analyze(fileOf(pairedTrials(1, 8, 0.9, 0.01)...))
 	if a := quiet.Aim; a.Asked != 1 || a.Narrow != 1 || a.Rounds != 0 {
 		t.Errorf("a quiet run: %+v", a)
