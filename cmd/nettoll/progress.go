@@ -150,6 +150,9 @@ func (p *progress) Reached(cells map[string]analysis.Reached) {
 
 // needed describes what the wanted precision takes: rounds, and time, at the pace of the rounds so far.
 func (p *progress) needed() string {
+	if p.more > analysis.MostRounds { // forecasts end somewhere beyond
+		return fmt.Sprintf("±%s takes more than %d more rounds", analysis.Percent(p.set.Precision), analysis.MostRounds)
+	}
 	text := fmt.Sprintf("±%s takes about %s", analysis.Percent(p.set.Precision), counted(p.more, "more round"))
 	if done := p.round - p.first; done > 0 {
 		text += fmt.Sprintf(", %s", rough(time.Duration(p.more)*time.Since(p.began)/time.Duration(done)))

@@ -77,9 +77,12 @@ func forecast(t *testing.T) {
 	p.Round(11, 4)
 	p.Reached(map[string]analysis.Reached{"a": {N: 20, Narrow: true}})
 	p.Round(12, 4)
+	p.Reached(map[string]analysis.Reached{"a": {N: 12, Rounds: 100_000}})
+	p.Round(13, 4)
 	want := "round 7: 4 trials, 20s since the start\n" +
 		"round 11: 4 trials, 20s since the start; ±5% takes about 13 more rounds, 1m5s\n" +
-		"round 12: 4 trials, 20s since the start\n"
+		"round 12: 4 trials, 20s since the start\n" +
+		"round 13: 4 trials, 20s since the start; ±5% takes more than 10000 more rounds\n"
 	if out.String() != want {
 		t.Errorf("got:\n%s\nwant:\n%s", out.String(), want)
 	}
