@@ -71,10 +71,13 @@ func (a *app) showPlan(f runFlags, cells []record.Cell, skips []plan.Skip, set r
 	}
 	fmt.Fprintf(&out, "%d to %d rounds, %s to %s, %s.\n", e.MinRounds, e.MaxRounds,
 		rough(e.Min), rough(e.Max), e.Assumes())
+	rest, long := f.rest(cells, set)
+	if f.done > 0 {
+		fmt.Fprintf(&out, "Rounds done already: %d; up to %d more take up to about %s.\n", f.done, rest.MaxRounds, rough(rest.Max))
+	}
 	if e.Comparisons > 0 {
 		fmt.Fprintf(&out, "Primary comparisons: %d; a verdict among that many takes at least %d rounds.\n", e.Comparisons, e.Verdict)
 	}
-	rest, long := f.rest(cells, set)
 	for _, text := range []string{costly(e), short(rest, set, f.done)} {
 		if text != "" {
 			fmt.Fprintf(&out, "Note: %s.\n", text)
