@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -88,7 +89,7 @@ func (g group) sentence(l line) (statement, bool) {
 		return statement{}, false
 	}
 	volume, moved := g.primary(l, g.volume())
-	latency, took := g.primary(l, record.LatencyP50)
+	latency, took := g.transaction(func(metric string) (analysis.Figure, bool) { return g.primary(l, metric) })
 	var clauses []string
 	switch {
 	case !moved && !took:
@@ -110,9 +111,14 @@ func (g group) sentence(l line) (statement, bool) {
 			colon = ":"
 		}
 	}
+	rate := latency.Kind.Name == record.TransactionRate
 	if took && !untested(latency) {
-		clauses = append(clauses, g.latencyClause(latency))
-		if len(clauses) == 1 {
+		if rate {
+			clauses = append(clauses, g.volumeClause(l, latency))
+		} else {
+			clauses = append(clauses, g.latencyClause(latency))
+		}
+		if len(clauses) == 1 && (!rate || latency.Comparison().Outcome == analysis.NotKnown) {
 			colon = ":"
 		}
 	}
@@ -120,7 +126,7 @@ func (g group) sentence(l line) (statement, bool) {
 	case moved && untested(volume):
 		clauses = append(clauses, "too few rounds to compare its "+volumes[volume.Kind.Name].name)
 	case took && untested(latency):
-		clauses = append(clauses, "too few rounds to compare its latency")
+		clauses = append(clauses, "too few rounds to compare its "+cmp.Or(volumes[latency.Kind.Name].name, "latency"))
 	}
 	return statement{l.name + colon, strings.Join(clauses, "; ") + ".", nil}, true
 }
@@ -130,6 +136,17 @@ func (g group) primary(l line, metric string) (analysis.Figure, bool) {
 	f, ok := g.find(l, metric)
 	c := f.Comparison()
 	return f, ok && c != nil && c.Primary
+}
+
+// transaction returns the figure of single transactions, as find finds it by its metric: the median of its latency, or if the tool
+// does not know that, the mean, or the rate, unless that is the volume.
+func (g group) transaction(find func(metric string) (analysis.Figure, bool)) (analysis.Figure, bool) {
+	for _, metric := range []string{record.LatencyP50, record.LatencyMean, record.TransactionRate} {
+		if f, ok := find(metric); ok && metric != g.volume() {
+			return f, true
+		}
+	}
+	return analysis.Figure{}, false
 }
 
 func untested(f analysis.Figure) bool {
@@ -151,11 +168,14 @@ func (g group) base(l line) (statement, bool) {
 		}
 		clauses = append(clauses, clause)
 	}
-	if f, ok := g.find(l, record.LatencyP50); ok {
+	if f, ok := g.transaction(func(metric string) (analysis.Figure, bool) { return g.find(l, metric) }); ok {
 		clause := quantity(f.Kind, f.Summary.Estimate) + known(f)
-		if len(clauses) > 0 {
+		switch {
+		case f.Kind.Name == record.TransactionRate:
+			clause = "makes " + volumeQuantity(f)
+		case len(clauses) > 0:
 			clause = "a transaction takes " + clause
-		} else {
+		default:
 			clause = "takes " + clause + " for a transaction"
 		}
 		clauses = append(clauses, clause)
@@ -352,19 +372,19 @@ func (g group) margin() string { return analysis.Percent(g.res.Margin) }
 
 // digest summarizes many networks: how many differ, which do not, and which are first and last.
 func (g group) digest() []statement {
-	words := volumes[g.volume()]
 	var out []statement
-	for _, d := range []struct {
-		metric, subject, verb, less, more string
-	}{
-		{g.volume(), capital(words.name) + ":", words.moves, words.less + " than " + g.word(), words.more + " than " + g.word()},
-		{record.LatencyP50, "Latency:", "takes", "less time than " + g.word() + " for a transaction", "longer than " + g.word() + " for a transaction"},
-	} {
+	for _, metric := range record.AddNew([]string{g.volume()}, record.LatencyP50, record.LatencyMean, record.TransactionRate) {
+		d := struct{ subject, verb, less, more string }{
+			"Latency:", "takes", "less time than " + g.word() + " for a transaction", "longer than " + g.word() + " for a transaction",
+		}
+		if words, has := volumes[metric]; has {
+			d.subject, d.verb, d.less, d.more = capital(words.name)+":", words.moves, words.less+" than "+g.word(), words.more+" than "+g.word()
+		}
 		const less, more, same, unknown, untested = 0, 1, 2, 3, 4
 		var names [5][]string
 		total := 0
 		for _, l := range g.lines {
-			f, ok := g.primary(l, d.metric)
+			f, ok := g.primary(l, metric)
 			if !ok || l.native {
 				continue
 			}
@@ -403,7 +423,7 @@ func (g group) digest() []statement {
 			continue
 		}
 		text := "of " + countOf(total, "network") + ", " + strings.Join(parts, "; ") + "."
-		if ends := g.ends(d.metric); ends != "" {
+		if ends := g.ends(metric); ends != "" {
 			text += " " + ends
 		}
 		out = append(out, statement{d.subject, text, nil})

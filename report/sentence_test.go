@@ -655,6 +655,14 @@ func TestSentence(t *testing.T) {
 	crr := func(c *analysis.Comparison) analysis.Scenario {
 		return scenario(record.TCPCRR, []analysis.Figure{figure(record.TransactionRate, 2e4, nil)}, []analysis.Figure{figure(record.TransactionRate, 2e4, c)}, nil)
 	}
+	counted := func(c *analysis.Comparison) analysis.Scenario { // by a tool that knows no percentiles
+		s := crr(c)
+		s.Cell.Workload = record.TCPRR
+		for i := range s.Rows {
+			s.Rows[i].Cell.Workload = record.TCPRR
+		}
+		return s
+	}
 	less := ratio(0.85, 0.87, 0.89, different, different)
 	for _, tt := range []struct {
 		name      string
@@ -690,6 +698,12 @@ func TestSentence(t *testing.T) {
 		{"two rounds", []analysis.Scenario{stream(ratio(2.82, 2.82, 2.82, untested, untested), nil, nil)}, "bridge has too few rounds to be compared with native."},
 		{"two rounds of one of them", []analysis.Scenario{stream(less, nil, nil), rr(ratio(1.2, 1.2, 1.2, untested, untested), 0, 0, 0)},
 			"bridge keeps 87% (85–89%) of native throughput; too few rounds to compare its latency."},
+		{"the rate of what has no percentiles", []analysis.Scenario{stream(less, nil, nil), counted(ratio(0.79, 0.8, 0.81, different, different))},
+			"bridge keeps 87% (85–89%) of native throughput; keeps 80% (79–81%) of native transaction rate."},
+		{"nothing is known of that rate", []analysis.Scenario{counted(ratio(0.54, 0.9, 1.11, unknown, unknown))},
+			"bridge: not known whether it makes more or fewer transactions than native (−46…+11%)."},
+		{"two rounds of that rate", []analysis.Scenario{stream(less, nil, nil), counted(ratio(1.2, 1.2, 1.2, untested, untested))},
+			"bridge keeps 87% (85–89%) of native throughput; too few rounds to compare its transaction rate."},
 		{"no native", []analysis.Scenario{rr(nil, 0, 0, 0)}, ""},
 	} {
 		res := analysis.Result{Scenarios: tt.scenarios, Margin: 0.05, Level: 0.95, Multiplicity: analysis.Multiplicity{Primary: 14}}
