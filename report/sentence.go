@@ -363,8 +363,10 @@ func times(k record.Kind, c analysis.Comparison) string {
 
 // share returns a ratio and its interval as shares of the baseline.
 func share(c analysis.Comparison) string {
-	decimals := shareDecimals(c.Value)
-	return percentTo(c.Value, decimals) + " (" + between(100*c.Low, 100*c.High, decimals) + "%)"
+	ends := between(100*c.Low, 100*c.High, shareDecimals(c.Value))
+	low, _, _ := strings.Cut(ends, "–")
+	_, decimals, _ := strings.Cut(low, ".") // as many as the ends need: with fewer, it could be outside of them
+	return percentTo(c.Value, len(decimals)) + " (" + ends + "%)"
 }
 
 // margin returns the largest difference that counts as the same.

@@ -562,6 +562,7 @@ func TestChange(t *testing.T) {
 		{analysis.Comparison{Interval: analysis.Interval{Low: 0.97, High: 1.45, Level: 0.95}, Value: 1.02, Outcome: analysis.NotKnown}, "?", "−3…+45%", ""},
 		{analysis.Comparison{Interval: analysis.Interval{Low: 1.002, High: 1.01, Level: 0.95}, Value: 1.006, Outcome: analysis.Different}, "+0.6%", "+0.2…+1.0%", ""},
 		{analysis.Comparison{Interval: analysis.Interval{Low: 0.0138, High: 0.0158, Level: 0.95}, Value: 0.0148, Outcome: analysis.Different}, "−98.5%", "−98.6…−98.4%", "1.5% (1.4–1.6%)"},
+		{analysis.Comparison{Interval: analysis.Interval{Low: 0.9641, High: 0.9647, Level: 0.95}, Value: 0.9644, Outcome: analysis.Different}, "−4%", "−3.6…−3.5%", "96.4% (96.4–96.5%)"},
 		{analysis.Comparison{Interval: analysis.Interval{Low: 25.2, High: 29.4, Level: 0.95}, Value: 27.3, Outcome: analysis.Different}, "27×", "25…29×", ""},
 		{analysis.Comparison{N: 2, Value: 2.82, Interval: analysis.Interval{Low: 2.82, High: 2.82}}, "untested", "", ""},
 	} {
