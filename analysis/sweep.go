@@ -14,7 +14,7 @@ import (
 
 // Tick is a value of an axis.
 type Tick struct {
-	Value float64 `json:"value"` // its position on the scale; on an axis that is not numeric its index from 0
+	Value float64 `json:"value"` // its position on the scale; of no limit twice the highest limit; on an axis that is not numeric its index from 0
 	Label string  `json:"label"` // for display, for example 4x4, 64 KiB or m4.large
 }
 
@@ -175,6 +175,7 @@ type Axis struct {
 // axis is an Axis with functions that place a cell on it. The zero axis stands for none.
 type axis struct {
 	Axis
+	open  bool                      // 0 stands for no limit
 	fits  func(record.Cell) bool    // nil means every cell
 	tick  func(record.Cell) Tick    // Value orders ticks, Label distinguishes them
 	clear func(*record.Cell)        // clears what the axis varies
@@ -194,10 +195,13 @@ func (a axis) without(c record.Cell) record.Cell {
 func (a axis) ticks(g []Scenario) []Tick {
 	out := record.Distinct(g, func(s Scenario) Tick { return a.tick(s.Cell) })
 	slices.SortStableFunc(out, func(x, y Tick) int { return cmp.Compare(x.Value, y.Value) })
-	if !a.Numeric {
+	switch n := len(out); {
+	case !a.Numeric:
 		for i := range out {
 			out[i].Value = float64(i)
 		}
+	case a.open && n > 1 && out[0].Value == 0:
+		out = append(out[1:], Tick{2 * out[n-1].Value, out[0].Label})
 	}
 	return out
 }
@@ -238,6 +242,7 @@ func axes() []axis {
 		_, number := d.Number(record.Cell{})
 		return axis{
 			Axis: Axis{Name: d.Name, Title: d.Title, Unit: d.Unit, Numeric: number},
+			open: d.Open,
 			tick: func(c record.Cell) Tick {
 				if v, ok := d.Number(c); ok {
 					return Tick{float64(v), amount(v, d.Unit)}
