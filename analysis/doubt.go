@@ -217,7 +217,7 @@ func doubts(row Row, c series, in circumstances) warnings {
 	switch known := row.Reached; {
 	case known.N < least:
 		more := in.more(least + c.last() - known.N) // it has lost some
-		if givenUp(c.trials) {
+		if c.ended() {
 			more = anew
 		}
 		out = append(out, warnTooFewRounds(known.N, least, in.level, more))

@@ -258,29 +258,30 @@ func TestRemediesThatAreMoreRounds(t *testing.T) {
 
 // Rounds that a network has lost are no part of those that it needs: their number would be less than what the run had.
 func TestRemediesAfterLostRounds(t *testing.T) {
-	lose := func(rounds int, lost func(round int) bool, shares ...float64) Result {
+	lose := func(network string, rounds int, lost func(round int) bool, shares ...float64) Result {
 		trials := several(rounds, shares...)
 		for i := range trials {
-			if one := &trials[i]; one.Cell.Network != "host" && lost(one.Round) {
+			if one := &trials[i]; strings.HasPrefix(one.Cell.Network, network) && lost(one.Round) {
 				one.Status, one.Reason = record.Failed, "x"
 			}
 		}
 		return Analyze(fileOf(trials...))
 	}
 	for _, tt := range []struct {
-		name string
-		lost func(round int) bool
-		want string
+		name, network string
+		lost          func(round int) bool
+		want          string
 	}{
-		{"now and then", func(round int) bool { return round%3 != 0 }, "allow more rounds (--max-rounds 14)"},
-		{"given up", func(round int) bool { return round > 4 }, "mend what failed, and begin another run"},
+		{"now and then", "n", func(round int) bool { return round%3 != 0 }, "allow more rounds (--max-rounds 14)"},
+		{"given up", "n", func(round int) bool { return round > 4 }, "mend what failed, and begin another run"},
+		{"the baseline is given up", "host", func(round int) bool { return round > 4 }, "mend what failed, and begin another run"},
 	} {
-		row := rowOf(t, lose(12, tt.lost, 0.7), "n1")
+		row := rowOf(t, lose(tt.network, 12, tt.lost, 0.7), "n1")
 		if w := warningOf(t, row.Warnings, WarnTooFewRounds); w.Advice != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, w.Advice, tt.want)
 		}
 	}
-	short := lose(10, func(round int) bool { return round == 3 || round == 6 }, 0.7, 0.8, 0.6, 0.5, 0.4)
+	short := lose("n", 10, func(round int) bool { return round == 3 || round == 6 }, 0.7, 0.8, 0.6, 0.5, 0.4)
 	if w := warningOf(t, short.Warnings, WarnShort); !strings.HasPrefix(w.Advice, "allow more rounds (--max-rounds 11)") {
 		t.Errorf("too few for a verdict: %q", w.Advice)
 	}

@@ -84,6 +84,12 @@ func givenUp(trials []*record.Trial) bool {
 	return false
 }
 
+// ended reports whether nothing more can be known of a cell: it, or the measured baseline that it is compared with, is not
+// tried any more.
+func (s series) ended() bool {
+	return givenUp(s.trials) || len(s.base.ok()) > 0 && givenUp(s.base.trials)
+}
+
 // completeRounds counts the rounds in which every cell still to be measured has a trial. A
 // cell that cannot run never needs one, a cell that is known well enough or was given up
 // needs no more, and a baseline needs them as long as any cell that is compared with it, in
@@ -197,8 +203,8 @@ func neededBaselines(all []series) map[record.Cell]bool {
 // precision returns how well a cell is known in a run with the given number of primary comparisons.
 func precision(c series, s record.Settings, compared int) Reached {
 	r := precisionOf(c, s, compared)
-	if givenUp(c.trials) {
-		r.Rounds = 0 // it gets no more
+	if c.ended() {
+		r.Rounds = 0
 	}
 	return r
 }
