@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -85,6 +86,27 @@ func TestUnsupportedIsSkippedOnceWithItsRemedy(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWhatHasWorkedIsNotSkipped has a platform refuse, in the second round, what it has allowed in the first and allows again.
+func TestWhatHasWorkedIsNotSkipped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(&way{name: "host"}, &way{name: "pod", connect: func(_ context.Context, nth int) error {
+			if nth == 2 {
+				return &platform.Unsupported{Feature: "pods", Option: "room in the quota", Remedy: "raise the quota"}
+			}
+			return nil
+		}})
+		end, err := b.run(t, t.Context())
+		ends(t, end, err, record.EndMaxRounds, 3)
+		var got []record.Status
+		for _, tr := range b.of("pod") {
+			got = append(got, tr.Status)
+		}
+		if want := []record.Status{record.OK, record.Failed, record.OK}; !slices.Equal(got, want) {
+			t.Errorf("its trials are %v, want %v", got, want)
+		}
+	})
 }
 
 func TestNothingLeftToMeasureEndsTheRun(t *testing.T) {

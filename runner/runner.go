@@ -362,6 +362,9 @@ func (r *Runner) save(t record.Trial, place *order) error {
 		t.Elapsed = time.Since(t.Started).Seconds()
 	}
 	t.Started = t.Started.UTC()
+	if t.Status == record.Skipped && r.worked[t.Cell.Key()] > 0 { // it can run here, and may do so again in the next round
+		t.Status = record.Failed
+	}
 	if t.Status == record.OK && slices.ContainsFunc(r.Before, func(o record.Trial) bool { return paired(o, t) }) {
 		remark(&t, "the run was resumed in this round: what this trial is compared with was measured before")
 	}
