@@ -88,13 +88,16 @@ func (c *Cluster) balance(ctx context.Context, i int, s *service) error {
 		}
 		return missing, nil
 	})
-	if !late(err) {
+	switch {
+	case late(err):
+		err = &platform.Unsupported{
+			Feature: "a service with a load balancer on " + c.own.who(), Option: "one that gives an address at once, as MetalLB does: " + err.Error(),
+			Remedy: "leave kubernetes:loadbalancer out, or name another cluster with --context",
+		}
+	case err != nil:
 		return err
 	}
-	return c.own.noBalancer(&platform.Unsupported{
-		Feature: "a service with a load balancer on " + c.own.who(), Option: "one that gives an address at once, as MetalLB does: " + err.Error(),
-		Remedy: "leave kubernetes:loadbalancer out, or name another cluster with --context",
-	})
+	return c.own.noteBalancer(err)
 }
 
 // nextBalancer returns the number of the next service with a load balancer, or why there is none.
@@ -105,11 +108,13 @@ func (o *Own) nextBalancer() (int, error) {
 	return o.balancers, o.unbalanced
 }
 
-// noBalancer notes that the cluster has no load balancers, so that none is asked for again.
-func (o *Own) noBalancer(why error) error {
+// noteBalancer notes whether a service had its load balancer in time. If none ever had, none is asked for again.
+func (o *Own) noteBalancer(why error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.unbalanced = why
+	if o.balanced = o.balanced || why == nil; !o.balanced {
+		o.unbalanced = why
+	}
 	return why
 }
 

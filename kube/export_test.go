@@ -60,6 +60,18 @@ func (o *Own) Outlived(age time.Duration) error {
 	return k.fault(context.Background())
 }
 
+// Any returns the cluster as a network that makes nothing sees it.
+func (o *Own) Any() *Cluster { return o.cluster(nil) }
+
+// NextBalancer returns why no service asks for a load balancer, after others had one or, with an error, had none in time.
+func (o *Own) NextBalancer(others ...error) error {
+	for _, err := range others {
+		_ = o.noteBalancer(err)
+	}
+	_, err := o.nextBalancer()
+	return err
+}
+
 // gone is a process that has ended.
 type gone struct{ platform.Process }
 

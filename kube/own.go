@@ -66,6 +66,7 @@ type Own struct {
 	absent   absence   // since a keeper has ended
 
 	balancers  int   // made so far
+	balanced   bool  // one had an address
 	unbalanced error // why there are none
 	policing   policing
 }

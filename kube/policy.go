@@ -17,10 +17,10 @@ import (
 // Network policies are enforced by whatever connects the pods of a cluster, or by nothing: the API server accepts them all
 // the same. Once a policy selects a pod, only what one of its policies admits reaches the pod.
 
-// policing remembers where a cluster does not enforce network policies.
+// policing remembers where a cluster enforces network policies.
 type policing struct {
-	mu  sync.Mutex
-	not map[string]error // by kind of network: why it need not be tried again
+	mu    sync.Mutex
+	known map[string]error // by kind of network: why it need not be tried again; nil: it does
 }
 
 // policiesIn returns the path in the API of the policies of a namespace.
@@ -119,21 +119,31 @@ func (c *Cluster) Unpoliced(network string) error {
 	}
 	c.policing.mu.Lock()
 	defer c.policing.mu.Unlock()
-	return c.policing.not[network]
+	return c.policing.known[network]
 }
 
-// Ignores notes that the cluster does not enforce policies in a kind of network, so that it is not tried again, and returns the
-// error of such networks. Not all kinds are alike: nothing may keep a node from its pods, and some clusters give packets to
-// ports of nodes the address of the node. seen is what shows it.
+// Enforces notes that the cluster enforces policies in a kind of network.
+func (c *Cluster) Enforces(network string) { c.policing.note(network, nil) }
+
+// Ignores notes that the cluster does not enforce policies in a kind of network, so that it is not tried again unless it has
+// enforced some before, and returns the error of such networks. Not all kinds are alike: nothing may keep a node from its pods,
+// and some clusters give packets to ports of nodes the address of the node. seen is what shows it.
 func (c *Cluster) Ignores(network string, seen error) error {
 	u := c.unpoliced(": " + seen.Error())
-	c.policing.mu.Lock()
-	defer c.policing.mu.Unlock()
-	if c.policing.not == nil {
-		c.policing.not = map[string]error{}
-	}
-	c.policing.not[network] = u
+	c.policing.note(network, u)
 	return u
+}
+
+// note keeps what was seen first: later, a cluster that enforces policies may be late.
+func (p *policing) note(network string, why error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.known == nil {
+		p.known = map[string]error{}
+	}
+	if _, known := p.known[network]; !known {
+		p.known[network] = why
+	}
 }
 
 // unpoliced returns the error of networks in which nothing enforces policies, with what shows it.

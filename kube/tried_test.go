@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 	"nettoll/kube"
 	"nettoll/platform"
@@ -92,6 +93,25 @@ func TestPodsAreTried(t *testing.T) {
 		} else if c.refused {
 			refused(t, err, `needs a higher level of pod security there than "baseline:latest"`)
 		}
+	}
+}
+
+// TestWhatWasThereOnceIsTriedAgain checks that a cluster is asked again for policies and load balancers if it was late with them,
+// unless it has never had any.
+func TestWhatWasThereOnceIsTriedAgain(t *testing.T) {
+	own := startBaseline(t).own(t)
+	iferr.Fatal(t, own.Probe(t.Context()))
+	c, late := own.Any(), errors.New("it is late")
+	c.Enforces("pod")
+	for network, again := range map[string]bool{"pod": true, "nodeport": false} {
+		refused(t, c.Ignores(network, late), "a network policy on the cluster of the context theirs: not supported here (needs a network of pods that enforces it: it is late)")
+		if err := c.Unpoliced(network); (err == nil) != again {
+			t.Errorf("policies of %s are not tried again: %v", network, err)
+		}
+	}
+	iferr.Error(t, own.NextBalancer(nil, late))
+	if err := startBaseline(t).own(t).NextBalancer(late); !errors.Is(err, late) {
+		t.Errorf("load balancers are tried again: %v", err)
 	}
 }
 

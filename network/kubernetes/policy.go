@@ -43,6 +43,7 @@ func (n *build) police(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("with %d further policies: %w", count, err)
 	}
+	n.cluster.Enforces(name)
 	n.Notes = append(n.Notes, fmt.Sprintf("the servers' pods have %d network policies that admit nobody, and one that admits everything: without the last, no greeting was answered", count))
 	return nil
 }
