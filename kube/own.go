@@ -457,7 +457,7 @@ func (o *Own) Use(ctx context.Context, count int) (*Cluster, error) {
 			have += ", and " + strings.Join(few(o.why), ", ")
 		}
 		remedy := "measure on one host (--hosts 1), or on a cluster with more nodes"
-		if len(o.o.Nodes) > 0 {
+		if len(o.o.Nodes) > 0 || count > mostUsed { // the cluster may have more
 			have, remedy = fmt.Sprintf("%d nodes", count), "name each with --nodes, or measure on one host (--hosts 1)"
 		}
 		return nil, &platform.Unsupported{Feature: fmt.Sprintf("kubernetes on %d hosts", count), Option: have, Remedy: remedy}

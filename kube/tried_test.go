@@ -16,19 +16,20 @@ import (
 	"nettoll/platform"
 )
 
-// baseline is an API server that knows one node, h1, and has a namespace at the level baseline of pod security. It makes nothing,
-// and keeps what it was to make, by the kind.
+// baseline is an API server that knows one node, h1, unless a test adds others, and has a namespace at the level baseline of pod
+// security. It makes nothing, and keeps what it was to make, by the kind.
 type baseline struct {
 	*httptest.Server
 
 	mu    sync.Mutex
 	asked map[string][]object
+	nodes []object
 }
 
 func startBaseline(t *testing.T) *baseline {
 	t.Helper()
 	machine.Loopback(t)
-	b := &baseline{asked: map[string][]object{}}
+	b := &baseline{asked: map[string][]object{}, nodes: []object{{"metadata": object{"name": "h1"}}}}
 	b.Server = httptest.NewServer(http.HandlerFunc(b.answer))
 	t.Cleanup(b.Close)
 	return b
@@ -40,7 +41,7 @@ func (b *baseline) answer(w http.ResponseWriter, r *http.Request) {
 	case kind == "version":
 		said["gitVersion"] = "v1"
 	case kind == "nodes":
-		said["items"] = []object{{"metadata": object{"name": "h1"}}}
+		said["items"] = b.nodes
 	case kind == "selfsubjectaccessreviews":
 		said["status"] = object{"allowed": true}
 	default:
@@ -67,12 +68,18 @@ func (b *baseline) answer(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(said)
 }
 
-// own returns the cluster as a user's.
+// own returns the cluster as that of a user who names h1.
 func (b *baseline) own(t *testing.T) *kube.Own {
+	t.Helper()
+	return b.ownOf(t, "h1")
+}
+
+// ownOf is own for a user who names nodes.
+func (b *baseline) ownOf(t *testing.T, nodes ...string) *kube.Own {
 	t.Helper()
 	c := theirs{Cluster: &kube.Cluster{Server: &kube.Server{API: kube.APIBy(b.Client(), b.URL)}}}
 	return kube.NewOwn(kube.OwnOptions{
-		Login: kube.Login{Config: c.writeConfig(t, "team", object{"token": "t"})}, Nodes: []string{"h1"}, Run: "tried0123456",
+		Login: kube.Login{Config: c.writeConfig(t, "team", object{"token": "t"})}, Nodes: nodes, Run: "tried0123456",
 	})
 }
 
@@ -93,6 +100,20 @@ func TestPodsAreTried(t *testing.T) {
 		} else if c.refused {
 			refused(t, err, `needs a higher level of pod security there than "baseline:latest"`)
 		}
+	}
+}
+
+// TestThreeNodes checks that a user whose cluster has three nodes is told to name them, since nettoll looks for two.
+func TestThreeNodes(t *testing.T) {
+	b := startBaseline(t)
+	for _, name := range []string{"h2", "h3"} {
+		b.nodes = append(b.nodes, object{"metadata": object{"name": name}})
+	}
+	_, err := b.ownOf(t).Use(t.Context(), 3)
+	refused(t, err, "kubernetes on 3 hosts: not supported here (needs 3 nodes)")
+	var un *platform.Unsupported
+	if !errors.As(err, &un) || !strings.HasPrefix(un.Remedy, "name each with --nodes") {
+		t.Errorf("%+v", un)
 	}
 }
 
