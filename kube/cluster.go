@@ -176,7 +176,7 @@ func Start(ctx context.Context, hosts []platform.Host, o Options) (*Cluster, err
 		return nil, err
 	}
 	for i, h := range hosts {
-		c.Nodes = append(c.Nodes, &Node{Host: h, Index: i, cluster: c})
+		c.Nodes = append(c.Nodes, &Node{Host: h, Index: i, cluster: c, published: &hostPorts{}})
 	}
 	if err := c.begin(ctx); err != nil {
 		return nil, c.stack.Abandon(ctx, fmt.Errorf("kubernetes: private cluster: %w", err))

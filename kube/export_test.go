@@ -85,5 +85,10 @@ func (gone) Write(b []byte) (int, error) {
 }
 func (gone) Close() error { return nil }
 
+// ForgetHostPorts is forgetHostPorts on a node with so many pods that have ports of it, of which some are gone.
+func ForgetHostPorts(pods, gone int) error {
+	return forgetHostPorts(context.Background(), map[*Node]int{{published: &hostPorts{pods: pods}}: gone})
+}
+
 // WithoutPortmap is withoutPortmap.
 var WithoutPortmap = withoutPortmap

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -17,16 +18,36 @@ import (
 
 // CNI's portmap plugin removes the rules of a pod with the pod. It leaves the chains that all pods share, with the jumps to
 // them, and the parameter of the bridge that lets a node dial its own ports at 127.0.0.1. Networks that are measured
-// afterwards on the same nodes would meet both.
+// afterwards on the same nodes would meet both. Two networks with such pods, as in a self-check, can stand on a node at once, and
+// are taken down at the same time: the last one removes what the plugin has left.
 
 // portmapChain begins the names of the plugin's chains (plugins/meta/portmap/portmap_iptables.go).
 const portmapChain = "CNI-"
 
-// forgetHostPorts removes what the plugin has left on the nodes.
-func forgetHostPorts(ctx context.Context, nodes map[*Node]bool) error {
+// hostPorts counts the pods on a node that have ports of it. It is locked while what the plugin has left is removed.
+type hostPorts struct {
+	mu   sync.Mutex
+	pods int
+}
+
+// add notes one more pod.
+func (p *hostPorts) add() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pods++
+}
+
+// forgetHostPorts notes how many pods with ports of their nodes are gone, and removes what the plugin has left on nodes that have
+// no other one.
+func forgetHostPorts(ctx context.Context, gone map[*Node]int) error {
 	var forgetting errgroup.Group
-	for n := range nodes {
+	for n, pods := range gone {
 		forgetting.Go(func() error {
+			n.published.mu.Lock()
+			defer n.published.mu.Unlock()
+			if n.published.pods -= pods; n.published.pods > 0 {
+				return nil
+			}
 			err := n.resetLocalnet()
 			for _, program := range []string{"iptables", "ip6tables"} {
 				err = errors.Join(err, n.dropPortmap(ctx, program))

@@ -3,8 +3,15 @@ package kube_test
 import (
 	"testing"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/kube"
 )
+
+// TestHostPortsOfOthersStay checks that nothing is removed from a node while pods of another network have ports of it: this node
+// has no namespace in which that could be done.
+func TestHostPortsOfOthersStay(t *testing.T) {
+	iferr.Error(t, kube.ForgetHostPorts(3, 2))
+}
 
 // TestWithoutPortmap checks that what removes the plugin's chains removes nothing else.
 func TestWithoutPortmap(t *testing.T) {

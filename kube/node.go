@@ -42,6 +42,7 @@ type Node struct {
 	daemons    []*daemon.Daemon
 	felix      *daemon.Daemon // one of them; nil: it has none
 	mtu        int            // of its pods, in bytes
+	published  *hostPorts     // of a private cluster, shared with networks beside
 	next       int            // number of the last container
 }
 

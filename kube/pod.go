@@ -100,6 +100,9 @@ func (c *Cluster) Run(ctx context.Context, specs ...PodSpec) ([]*Pod, error) {
 		}
 		p.Name, p.mark = c.prefix+p.Containers[0].name, bootstrap.Mark()
 		all[i] = p
+		if p.ports && c.own == nil {
+			s.Node.published.add()
+		}
 		c.pods = append(c.pods, p)
 	}
 	starting, within := errgroup.WithContext(ctx)
@@ -469,10 +472,10 @@ func (c *Cluster) Remove(ctx context.Context) error {
 	var removing errgroup.Group
 	removing.Go(func() error { return c.withdrawAll(ctx) })
 	removing.Go(func() error { return c.removePolicies(ctx) })
-	published := map[*Node]bool{}
+	published := map[*Node]int{}
 	for _, p := range pods {
 		if p.ports {
-			published[p.node] = true
+			published[p.node]++
 		}
 		removing.Go(func() error {
 			for _, container := range p.Containers {

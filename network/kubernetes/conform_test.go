@@ -63,7 +63,7 @@ func inTurns(t *testing.T, p *platforms.Kubernetes, hosts int) {
 			continue
 		}
 		cells = append(cells, c)
-		if d.Name == "native" || d.Name == "nodeport" {
+		if slices.Contains([]string{"native", "nodeport", "hostport"}, d.Name) {
 			c.Twin = 1
 			cells = append(cells, c)
 		}
