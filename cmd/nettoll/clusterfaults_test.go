@@ -143,6 +143,7 @@ func TestBesideFaultyCluster(t *testing.T) {
 	}
 	a := foreignAdmin(t)
 	a.lets(t, "open", "privileged", "viewer")
+	a.lets(t, "killed", "privileged", "viewer")
 	a.letsSeeNodes(t, "viewer")
 	config := filepath.Join(os.Getenv(besideCluster), "viewer.kubeconfig")
 	kubelet, _ := only(t, commands(t, "kubelet", "--hostname-override=alpha"))
@@ -179,7 +180,7 @@ func TestBesideFaultyCluster(t *testing.T) {
 
 	t.Run("killed while agents see the nodes' processes", func(t *testing.T) {
 		dir := t.TempDir()
-		p := start(t, dir, foreignRun(config, "open", append(faulty(9, "kubernetes:pod"), "--node-daemons")...)...)
+		p := start(t, dir, foreignRun(config, "killed", append(faulty(9, "kubernetes:pod"), "--node-daemons")...)...)
 		inMidTrial(t, p, filepath.Join(dir, "x.ndjson"), 0, kubelet, tunnel)
 		const agent = "injected"                               // a word of their commands
 		if agents := commands(t, "", agent); len(agents) < 7 { // those of a job, of two nodes, and of two pods of two networks
@@ -190,13 +191,6 @@ func TestBesideFaultyCluster(t *testing.T) {
 		until(t, "all agents have ended, and what waited for them", func() bool {
 			return len(commands(t, "", agent))+len(commands(t, "sleep", "60"))+len(commands(t, "sleep", "300")) == 0
 		})
-		// The cluster keeps a Job for 30 s after its end; its controllers take their time.
-		for began := time.Now(); len(a.left(t, "open")) > 0; time.Sleep(time.Second) {
-			if time.Since(began) > patience {
-				t.Fatalf("left: %v", a.left(t, "open"))
-			}
-		}
-		a.bare(t, "open")
 	})
 
 	t.Run("two runs beside each other", func(t *testing.T) {
@@ -209,6 +203,16 @@ func TestBesideFaultyCluster(t *testing.T) {
 			p.measures(t)
 		}
 		a.bare(t, "open")
+	})
+
+	t.Run("nothing is left of the run that was killed", func(t *testing.T) {
+		// The cluster keeps a Job for 30 s after its end; its controllers take their time.
+		for began := time.Now(); len(a.left(t, "killed")) > 0; time.Sleep(time.Second) {
+			if time.Since(began) > patience {
+				t.Fatalf("left: %v", a.left(t, "killed"))
+			}
+		}
+		a.bare(t, "killed")
 	})
 }
 
