@@ -72,6 +72,12 @@ func (o *Own) NextBalancer(others ...error) error {
 	return err
 }
 
+// AboutPod returns what is recorded of where a pod on a node is.
+func (o *Own) AboutPod(node string) string {
+	c := &Container{pod: &Pod{node: &Node{cluster: o.cluster(nil)}, at: node}}
+	return c.Facts().About
+}
+
 // gone is a process that has ended.
 type gone struct{ platform.Process }
 

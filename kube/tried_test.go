@@ -103,6 +103,15 @@ func TestPodsAreTried(t *testing.T) {
 	}
 }
 
+// TestPodsNameTheirNodes checks that trials on different nodes differ in what is recorded of where they were.
+func TestPodsNameTheirNodes(t *testing.T) {
+	own := startBaseline(t).own(t)
+	iferr.Fatal(t, own.Probe(t.Context()))
+	if got, want := own.AboutPod("h1"), "a Kubernetes cluster of the user's, v1, node h1"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 // TestThreeNodes checks that a user whose cluster has three nodes is told to name them, since nettoll looks for two.
 func TestThreeNodes(t *testing.T) {
 	b := startBaseline(t)
