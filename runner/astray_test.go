@@ -35,7 +35,7 @@ func TestTurnThatWentAstray(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			other := &player{attempt: &attempt{t: &record.Trial{Cell: record.Cell{Network: "veth"}}, proof: &proof{hops: []network.Hop{hop("h1/w0", network.Device, false)}}}}
-			p := &player{attempt: &attempt{proof: &proof{hops: []network.Hop{hop("h1/v0", network.Device, false)}, pairs: [][]int{{0}}}}}
+			p := &player{attempt: &attempt{t: &record.Trial{}, proof: &proof{hops: []network.Hop{hop("h1/v0", network.Device, false)}, pairs: [][]int{{0}}}}}
 			p.each = []workload.Result{{}} // cold
 			at := func(i int) turnEdge {
 				return turnEdge{late: slices.Contains(c.late, i), hops: map[*player][]network.Count{p: {bytes(c.own[i])}}, firsts: map[*player]network.Count{other: bytes(c.other[i])}}
@@ -58,7 +58,7 @@ func TestWhatASocketHeldProvesNothing(t *testing.T) {
 		0:  "", // a stream
 		20: "in turn 1 of 1: path not proved: 0 bytes crossed h1/v0, the payload was 16290",
 	} {
-		p := &player{attempt: &attempt{proof: &proof{hops: []network.Hop{hop("h1/v0", network.Device, false)}, pairs: [][]int{{0}}}}}
+		p := &player{attempt: &attempt{t: &record.Trial{}, proof: &proof{hops: []network.Hop{hop("h1/v0", network.Device, false)}, pairs: [][]int{{0}}}}}
 		at := turnEdge{hops: map[*player][]network.Count{p: {bytes(payload)}}}
 		p.readings = []turnReading{{before: at, after: at}}
 		p.each = []workload.Result{{}, {Crossed: []workload.Crossed{{Bytes: payload}}, Flows: []record.Flow{{Transactions: transactions}}}}
@@ -68,11 +68,24 @@ func TestWhatASocketHeldProvesNothing(t *testing.T) {
 	}
 }
 
+// TestSocketsHoldWhatTheirMachinesAllow checks that a turn of streams proves nothing with as much payload as their sockets hold.
+func TestSocketsHoldWhatTheirMachinesAllow(t *testing.T) {
+	for rmem, each := range map[string]uint64{"": 6 << 20, "4096 131072 6291456": 6 << 20, "4096 131072 33554432": 32 << 20} {
+		p := &player{attempt: &attempt{t: &record.Trial{Endpoints: []record.Endpoint{{}, {Sysctls: map[string]string{"net.ipv4.tcp_rmem": rmem}}}}}}
+		for _, flows := range []int{1, 4} {
+			turn := workload.Result{Flows: make([]record.Flow, flows)}
+			if got, want := p.leastToProve(turn), each*uint64(flows); got != want {
+				t.Errorf("tcp_rmem %q, %d streams: %d, want %d", rmem, flows, got, want)
+			}
+		}
+	}
+}
+
 // TestLittleOfAStreamOnAnothersNetwork checks that a small part of a stream is detected on another network.
 func TestLittleOfAStreamOnAnothersNetwork(t *testing.T) {
 	const payload = 1 << 20
 	other := &player{attempt: &attempt{t: &record.Trial{Cell: record.Cell{Network: "veth"}}, proof: &proof{hops: []network.Hop{hop("h1/w0", network.Device, false)}}}}
-	p := &player{attempt: &attempt{proof: &proof{hops: []network.Hop{hop("h1/v0", network.Device, false)}, pairs: [][]int{{0}}}}}
+	p := &player{attempt: &attempt{t: &record.Trial{}, proof: &proof{hops: []network.Hop{hop("h1/v0", network.Device, false)}, pairs: [][]int{{0}}}}}
 	at := func(n uint64) turnEdge {
 		return turnEdge{hops: map[*player][]network.Count{p: {bytes(n)}}, firsts: map[*player]network.Count{other: bytes(n)}}
 	}
@@ -104,7 +117,7 @@ func TestDevicesThatSeveralNetworksCross(t *testing.T) {
 		{"where the other has one of its own", []network.Hop{card, tunnel}, []network.Hop{card, hop("h1/other", network.Device, false)}, "in turn 1 of 1: 8388608 bytes crossed h1/other of veth, although it was not that network's turn"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := &player{attempt: &attempt{proof: &proof{hops: c.own, pairs: [][]int{{0}, {0}}}}}
+			p := &player{attempt: &attempt{t: &record.Trial{}, proof: &proof{hops: c.own, pairs: [][]int{{0}, {0}}}}}
 			other := &player{attempt: &attempt{t: &record.Trial{Cell: record.Cell{Network: "veth"}}, proof: &proof{hops: c.other}}}
 			p.proof.among([]*proof{other.proof})
 			other.proof.among([]*proof{p.proof})
@@ -136,7 +149,7 @@ func TestSlowHops(t *testing.T) {
 	may.May = true
 	proof, err := begin(t.Context(), [][]network.Hop{{of("h1/slow", network.Device), of("h1/v0", network.Device), of("h1/rules", network.Rule), may}})
 	iferr.Fatal(t, err)
-	p := &player{attempt: &attempt{proof: proof}, each: []workload.Result{{}}} // cold
+	p := &player{attempt: &attempt{t: &record.Trial{}, proof: proof}, each: []workload.Result{{}}} // cold
 	if proof.among(nil); proof.first != 1 {
 		t.Errorf("hop %d is read in the turns of others", proof.first)
 	}

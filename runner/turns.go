@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -450,7 +452,7 @@ func (p *player) astray() string {
 		in := fmt.Sprintf("in turn %d of %d: ", i+1, len(p.readings))
 		hops, _ := (&proof{hops: p.proof.hops, before: s.before.hops[p], pairs: p.proof.pairs, ends: p.proof.ends}).judge(s.after.hops[p], pairs)
 		for n, h := range p.proof.hops {
-			if sum < leastToProve(one) || h.May || h.Slow || h.Kind != network.Device && h.Kind != network.Rule {
+			if sum < p.leastToProve(one) || h.May || h.Slow || h.Kind != network.Device && h.Kind != network.Rule {
 				continue
 			}
 			if wrong := verdict(hops[n : n+1]); wrong != "" {
@@ -473,18 +475,26 @@ func (p *player) astray() string {
 }
 
 // At the edges of turns, a transaction can be counted in the turn before, so half of the payload
-// is enough in a single turn: over all turns together every byte must have crossed. With a stream,
-// a receiver that had no CPU may read in its turn what filled its socket in the turn before.
+// is enough in a single turn: over all turns together every byte must have crossed. With streams,
+// receivers that had no CPU may read in their turn what filled their sockets in the turn before.
 const (
 	leastExchanged = 256     // bytes of payload with which a turn proves anything about its path and other networks
-	leastStreamed  = 6 << 20 // with a stream, about its own path: what a socket holds, the kernel's usual tcp_rmem
+	leastHeld      = 6 << 20 // what a socket is taken to hold, in bytes, unless tcp_rmem allows more, as it does by default since Linux 6.16
 )
 
-func leastToProve(turn workload.Result) uint64 {
+// leastToProve returns the bytes of payload with which a turn proves anything about its own path.
+func (p *player) leastToProve(turn workload.Result) uint64 {
 	if slices.ContainsFunc(turn.Flows, func(f record.Flow) bool { return f.Transactions > 0 }) {
 		return leastExchanged
 	}
-	return leastStreamed
+	held := uint64(leastHeld)
+	for _, e := range p.t.Endpoints {
+		if sizes := strings.Fields(e.Sysctls["net.ipv4.tcp_rmem"]); len(sizes) == 3 { // least, default and greatest
+			most, _ := strconv.ParseUint(sizes[2], 10, 32) // 0 is unknown
+			held = max(held, most)
+		}
+	}
+	return held * uint64(max(1, len(turn.Flows)))
 }
 
 // others returns all players that were read, except one.
