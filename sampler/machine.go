@@ -45,6 +45,8 @@ type Snapshot struct {
 	Idle  map[int64]float64
 	Clock string
 	Took  float64 // CPU seconds that taking the snapshot used, right after At
+	// Switches is the number of context switches of all CPUs since the machine was started.
+	Switches uint64
 	// Own is the CPU seconds that this process has used until At, if they are to be left out; otherwise 0.
 	Own float64 `json:",omitzero"`
 }
@@ -69,7 +71,8 @@ func (c *CPU) Read() (Snapshot, error) {
 	if len(st.CPU) == 0 {
 		return Snapshot{}, fmt.Errorf("sampler: read CPU time: %s names no CPU", c.path)
 	}
-	return Snapshot{At: steady(at), CPUs: st.CPU, Idle: idle, Clock: clock, Took: (threadTime() - began).Seconds(), Own: own}, nil
+	took := (threadTime() - began).Seconds()
+	return Snapshot{At: steady(at), CPUs: st.CPU, Idle: idle, Clock: clock, Took: took, Switches: st.ContextSwitches, Own: own}, nil
 }
 
 // reference is the moment from which steady counts.

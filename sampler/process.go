@@ -76,17 +76,6 @@ func Between(name string, from, to ProcessTime, window float64) record.ProcessCP
 	return record.ProcessCPU{Name: name, User: total * share, System: total * (1 - share)}
 }
 
-// Switches returns the number of context switches of the machine's CPUs since it was started. proc
-// is "/proc".
-func Switches(proc string) (uint64, error) {
-	fs, err := procfs.NewFS(proc)
-	if err != nil {
-		return 0, fmt.Errorf("sampler: %w", err)
-	}
-	st, err := fs.Stat()
-	return st.ContextSwitches, wrap.Error(err, "sampler: read switches")
-}
-
 // Cgroup returns the CPU time that all processes of a container have used since it began. It has to be
 // read inside the container. proc is "/proc", sys is "/sys".
 //
