@@ -252,12 +252,24 @@ func (r *Runner) play(ctx context.Context, players []*player, order []int, clock
 		edges[i], some = edgeBetween(ctx, was, then, here)
 		edges[i].late = some && time.Now().After(next[i])
 		seen := sync.OnceValue(func() sight { return r.here().look(ctx) })
+		var to, from edge
+		var reading sync.WaitGroup // at the same time, since containers may take longer to answer than there is until the next turn
+		if was != nil {
+			reading.Go(func() { to = was.readBy(ctx, next[i], seen) })
+		}
+		if then != nil && then != was {
+			reading.Go(func() { from = then.readBy(ctx, next[i], seen) })
+		}
+		reading.Wait()
+		if then == was {
+			from = to
+		}
 		if was != nil {
 			last := &was.readings[len(was.readings)-1]
-			last.use.to, last.over = was.readBy(ctx, next[i], seen), true
+			last.use.to, last.over = to, true
 		}
 		if then != nil {
-			then.readings = append(then.readings, turnReading{use: turnUse{from: then.readBy(ctx, next[i], seen)}})
+			then.readings = append(then.readings, turnReading{use: turnUse{from: from}})
 		}
 		read++
 	}
