@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"nettoll/record"
+	"nettoll/sampler"
 )
 
 // TestWorkOfOthersIsDoubted checks that the work of the trial itself is not taken for foreign work, on
@@ -42,6 +43,18 @@ func TestWorkOfOthersIsDoubted(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
+	}
+}
+
+// TestCPULimitsAreDoubted has two endpoints that had to wait for a CPU since they had used up their limits.
+func TestCPULimitsAreDoubted(t *testing.T) {
+	trial := record.Trial{Endpoints: []record.Endpoint{{Name: "c1"}, {Name: "c2"}}, Counters: map[string]uint64{"c2/TcpInSegs": 9}}
+	if got := throttled(&trial); len(got) > 0 {
+		t.Errorf("without a limit: %+v", got)
+	}
+	trial.Counters["c1/"+sampler.CounterThrottled], trial.Counters["c2/"+sampler.CounterThrottled] = 2, 3
+	if got := throttled(&trial); len(got) != 1 || got[0].Code != "cpu-limit" || !strings.HasPrefix(got[0].Text, "c2 used up its CPU limit in 3 periods") {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -285,6 +285,7 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	t.Warnings = append(t.Warnings, unsettled(s.settling, s.unheard)...)
 	t.Warnings = append(t.Warnings, foreignTraffic(t, p, a.before.ports, after.ports, len(links), after.at.Sub(a.before.at))...)
 	t.Warnings = append(t.Warnings, a.watch.foreignWork(use, res.Window)...)
+	t.Warnings = append(t.Warnings, throttled(t)...)
 	t.Status = record.OK
 	if wrong := cmp.Or(verdict(t.Path), changed(p, a.before, after, s.bridge), unexpected, a.uncontrolled(res)); wrong != "" {
 		t.Status, t.Reason = record.Invalid, wrong

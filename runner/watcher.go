@@ -432,6 +432,22 @@ func forEverybody(t *record.Trial) (where string, most uint64) {
 	return where, most
 }
 
+// throttled warns if a CPU limit kept an endpoint's processes from running during the trial.
+func throttled(t *record.Trial) []record.Warning {
+	var where string
+	var most uint64
+	for _, e := range t.Endpoints {
+		if n := t.Counters[e.Name+"/"+sampler.CounterThrottled]; n > most {
+			where, most = e.Name, n
+		}
+	}
+	if most == 0 {
+		return nil
+	}
+	return []record.Warning{{Code: "cpu-limit", Text: fmt.Sprintf(
+		"%s used up its CPU limit in %d periods and had to wait: the figures are about that limit, too", where, most)}}
+}
+
 const (
 	// foreignCPU is how many CPU seconds per second others may use during a trial.
 	foreignCPU = 0.1

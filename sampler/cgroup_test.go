@@ -105,6 +105,32 @@ func TestCgroupThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// TestCPULimitsAreCounted reads how often control groups had to wait, by version and by place of the limit.
+func TestCPULimitsAreCounted(t *testing.T) {
+	for name, c := range map[string]struct {
+		files  map[string]string
+		groups string
+		want   uint64
+	}{
+		"no limit":            {map[string]string{"cpu.stat": "usage_usec 5\n"}, "0::/\n", 0},
+		"version 2":           {map[string]string{"cpu.stat": "usage_usec 5\nnr_periods 9\nnr_throttled 3\n"}, "0::/\n", 3},
+		"groups above, too":   {map[string]string{"cpu.stat": "nr_throttled 3\n", "a/b/cpu.stat": "nr_throttled 4\n"}, "0::/a/b\n", 7},
+		"no other group":      {map[string]string{"cpu.stat": "nr_throttled 3\n", "b/cpu.stat": "nr_throttled 4\n"}, "0::/a\n", 3},
+		"version 1":           {map[string]string{"cpu,cpuacct/cpu.stat": "nr_periods 9\nnr_throttled 5\nthrottled_time 7\n"}, "4:memory:/\n", 5},
+		"by two names":        {map[string]string{"cpu/cpu.stat": "nr_throttled 5\n", "cpu,cpuacct/cpu.stat": "nr_throttled 5\n"}, "0::/\n", 5},
+		"no controller of it": {map[string]string{"memory.stat": "anon 5\n"}, "", 0},
+	} {
+		sys := t.TempDir()
+		mounted := filepath.Join(sys, "fs/cgroup")
+		for file, text := range c.files {
+			write(t, filepath.Join(mounted, file), text)
+		}
+		if got := throttled(procOf(t, c.groups, "/", mounted), sys); got != c.want {
+			t.Errorf("%s: %d periods, want %d", name, got, c.want)
+		}
+	}
+}
+
 func TestAgentsAreAskedForTheirCgroup(t *testing.T) {
 	handler, ok := Handlers()[MethodCgroup]
 	if !ok {

@@ -13,7 +13,7 @@ import (
 
 // Methods of the agent.
 const (
-	MethodCounters   = "sampler.counters"   // nothing → map[string]uint64
+	MethodCounters   = "sampler.counters"   // nothing → map[string]uint64 of Counters, and CounterThrottled
 	MethodEndpoint   = "sampler.endpoint"   // netip.Addr of the peer → record.Endpoint
 	MethodCondition  = "sampler.condition"  // Condition → an offload that the device cannot turn off, or ""
 	MethodOrigin     = "sampler.origin"     // nothing → Origin
@@ -43,7 +43,11 @@ func Handlers() map[string]agent.Handler {
 	machine := sync.OnceValues(func() (*CPU, error) { return NewCPU("/proc", "/sys") })
 	return map[string]agent.Handler{
 		MethodCounters: agent.Typed(func(context.Context, struct{}) (map[string]uint64, error) {
-			return Counters("/proc")
+			all, err := Counters("/proc")
+			if err == nil {
+				all[CounterThrottled] = throttled("/proc", "/sys")
+			}
+			return all, err
 		}),
 		MethodEndpoint: agent.Typed(func(_ context.Context, peer netip.Addr) (record.Endpoint, error) {
 			return Endpoint(peer)

@@ -106,6 +106,31 @@ func cgroupTime(proc, mounted string) (time.Duration, error) {
 	return used, err
 }
 
+// CounterThrottled is the counter of throttled.
+const CounterThrottled = "cgroup.nr_throttled"
+
+// throttled returns in how many periods of a CPU limit, usually of 100 ms, this process's control group, or one that it is in, has
+// used up what it may use, and had to wait. It is 0 where that is not known. With version 1 of control groups it has to be read
+// inside the container.
+func throttled(proc, sys string) (periods uint64) {
+	mounted := filepath.Join(sys, "fs/cgroup")
+	in := func(group string) (uint64, error) {
+		n, err := readUsage(filepath.Join(group, "cpu.stat"), "nr_throttled", 1)
+		return uint64(n), err
+	}
+	for _, name := range []string{"cpu", "cpu,cpuacct"} { // see cgroupTime
+		if n, err := in(filepath.Join(mounted, name)); err == nil {
+			return n
+		}
+	}
+	group, err := ownGroup(proc, mounted)
+	for ; err == nil && strings.HasPrefix(group, mounted); group = filepath.Dir(group) {
+		n, _ := in(group) // a group without the controller has none
+		periods += n
+	}
+	return periods
+}
+
 // ownGroup returns the directory of this process's control group of version 2, in the tree that is
 // mounted at a path. The kernel gives both the group and the root of the mount relative to the process's
 // namespace of control groups, with ".." for what is above that.
