@@ -210,6 +210,8 @@ func TestNetworksThatTookLongToFallSilent(t *testing.T) {
 		Cell: record.Cell{Network: "docker:bridge", Hosts: 1, Servers: 1, Clients: 1, Setup: record.Setup{Neighbours: 1000}}, Built: 6, Silent: 6,
 		Wait: analysis.Spread{Median: 3.21, Max: 4.5}, CPU: analysis.Spread{Median: 2.5, Max: 3}, Packets: analysis.Spread{Median: 1_234_567, Max: 2_000_000},
 	}
+	elsewhere := slow
+	elsewhere.CPU = analysis.Spread{}
 	never := slow
 	never.Cell.Neighbours, never.Silent, never.Wait = 0, 5, analysis.Spread{Median: 0.1, Max: 30}
 	busy, idle := calm, calm
@@ -223,6 +225,9 @@ func TestNetworksThatTookLongToFallSilent(t *testing.T) {
 		{[]analysis.Settling{calm}, nil},
 		{[]analysis.Settling{calm, slow}, []string{
 			"docker:bridge, 1,000 idle neighbours fell silent 3.21 s after it had been built (median of 6); until then the machine used 2.5 CPU seconds more than when idle, and 1,234,567 packets crossed the network's devices (medians).",
+		}},
+		{[]analysis.Settling{elsewhere}, []string{
+			"docker:bridge, 1,000 idle neighbours fell silent 3.21 s after it had been built (median of 6); until then 1,234,567 packets crossed the network's devices (medians).",
 		}},
 		{[]analysis.Settling{never}, []string{"docker:bridge was built six times; after one of these it did not fall silent in up to 30 s of waiting; until then"}},
 		{[]analysis.Settling{idle}, nil},

@@ -28,9 +28,13 @@ func settlingSections(res analysis.Result) []*section {
 	}
 	for _, s := range res.Settlings {
 		name := builtName(s.Cell, s.Namespaces)
+		used := spreadCell(s.CPU)
+		if s.CPU.Max == 0 { // as on other machines
+			used = cell{Value: "–"}
+		}
 		line := tableLine{
 			Names: []string{name, count(uint64(s.Built)) + " ×"},
-			Cells: []cell{spreadCell(s.Wait), spreadCell(s.CPU), {Value: count(uint64(s.Packets.Median)), Spread: upTo(count(uint64(s.Packets.Max)))}},
+			Cells: []cell{spreadCell(s.Wait), used, {Value: count(uint64(s.Packets.Median)), Spread: upTo(count(uint64(s.Packets.Max)))}},
 		}
 		if rested {
 			resting := cell{Value: "–"}
@@ -55,8 +59,11 @@ func settlingSections(res analysis.Result) []*section {
 			}
 			text = fmt.Sprintf("was built %s; %s in up to %s s of waiting", countOf(s.Built, "time"), fell, short(s.Wait.Max))
 		}
-		text += fmt.Sprintf("; until then the machine used %s CPU seconds more than when idle, and %s packets crossed the network's devices (medians).",
-			short(s.CPU.Median), count(uint64(s.Packets.Median)))
+		text += "; until then "
+		if s.CPU.Max > 0 {
+			text += fmt.Sprintf("the machine used %s CPU seconds more than when idle, and ", short(s.CPU.Median))
+		}
+		text += fmt.Sprintf("%s packets crossed the network's devices (medians).", count(uint64(s.Packets.Median)))
 		sec.Summary = append(sec.Summary, statement{name, text, nil})
 	}
 	if len(sec.Summary) == 0 {

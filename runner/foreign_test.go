@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/network"
 	"nettoll/record"
 	"nettoll/sampler"
 )
@@ -74,6 +75,18 @@ func TestSilenceThatIsNotKnown(t *testing.T) {
 		got := unsettled(c.settle, c.unknown)
 		if len(got) != c.want || c.want > 0 && (got[0].Code != "not-silent" || strings.Contains(got[0].Text, "\n")) {
 			t.Errorf("%+v, %v: %+v", c.settle, c.unknown, got)
+		}
+	}
+}
+
+// TestSilenceOfOtherMachines checks that the CPU time of this machine is not taken for that of others.
+func TestSilenceOfOtherMachines(t *testing.T) {
+	began := time.Now()
+	for distant, cpu := range map[bool]float64{false: 1, true: 0} {
+		s := &session{r: &Runner{}, network: &network.Network{Distant: distant}}
+		got := s.settled(moment{at: began}, moment{at: began.Add(time.Second), packets: 7}, rest{packets: 2, cpu: 1}, true)
+		if want := (record.Settle{Wait: 1, Packets: 7, Silent: true, RestPackets: 2, RestCPU: cpu}); *got != want {
+			t.Errorf("on other machines: %v: %+v, want %+v", distant, *got, want)
 		}
 	}
 }
