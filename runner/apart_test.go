@@ -101,6 +101,20 @@ func TestTurnsThatWereReadLate(t *testing.T) {
 	}
 }
 
+// TestTurnsThatWereReadWhenTheyWereOver has all edges read late, those of one turn both when it was over.
+func TestTurnsThatWereReadWhenTheyWereOver(t *testing.T) {
+	read := func(second, idle float64) edge {
+		return edge{machines: []sampler.Snapshot{idling(second, idle)}, late: true}
+	}
+	w := watcher{at: &machines{all: []*machine{{idle: &sampler.Baseline{Watched: 1}}}}, turns: []turnUse{
+		{from: read(0, 0), to: read(1, 0.5), crossed: 100, counted: 80, window: 0.8},
+		{from: read(2.5, 1), to: read(2.51, 1.01), crossed: 100, counted: 80, window: 0.8},
+	}}
+	if use, _, err := w.use(1.6, 0); err != nil || math.Abs(use.Machine.Busy-0.8) > 1e-9 {
+		t.Errorf("%v CPU seconds, %v, want 0.8: twice the 0.4 of the first window", use.Machine.Busy, err)
+	}
+}
+
 // TestMachinesElsewhereAreWatchedMoreThanOnce checks that the observations of a machine before each
 // trial of a round are combined, weighted by their lengths.
 func TestMachinesElsewhereAreWatchedMoreThanOnce(t *testing.T) {

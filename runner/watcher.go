@@ -258,14 +258,19 @@ func (w *watcher) ofNodes(turns []turnUse, share float64) (all []record.DaemonCP
 	return all, nil
 }
 
-// timely returns the turns at whose edges no other turn had begun when they were read, or all turns
-// if there are none: on a busy machine, CPU time of another network's turn would be counted as theirs.
+// timely returns the turns at whose edges no other turn had begun when they were read: on a busy machine, CPU time of another
+// network's turn would be counted as theirs. If there are none, it returns those that were watched for as long as their window,
+// which are not those whose edges were read one right after the other when both were over.
 func (w *watcher) timely() []turnUse {
-	timely := slices.DeleteFunc(slices.Clone(w.turns), func(t turnUse) bool { return t.from.late || t.to.late })
-	if crossedIn(timely) == 0 {
-		return w.turns
+	for _, such := range []func(turnUse) bool{
+		func(t turnUse) bool { return !t.from.late && !t.to.late },
+		func(t turnUse) bool { return t.seconds() >= t.window },
+	} {
+		if some := record.Those(w.turns, such); crossedIn(some) > 0 {
+			return some
+		}
 	}
-	return timely
+	return w.turns
 }
 
 func crossedIn(turns []turnUse) (bytes uint64) {
