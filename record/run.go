@@ -101,6 +101,8 @@ type CPU struct {
 	ID      int `json:"id"`
 	Package int `json:"package" least:"-1"`
 	Core    int `json:"core" least:"-1"`
+	// Slow is set for CPUs of a kind that is built for low power, on a machine that also has faster ones.
+	Slow bool `json:"slow,omitempty"`
 }
 
 // Resume records that another process resumed the run.

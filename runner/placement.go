@@ -9,18 +9,23 @@ import (
 )
 
 // Place chooses CPUs. Distinct: the cores of the largest package are halved, one half for the client
-// and one for the server, so that they share a cache but no core; each flow gets a CPU of its half,
+// and one for the server, so that they are close to each other but share no core; each flow gets a CPU of its half,
 // second hyperthreads of a core last. If that package has only one core, client and server get a
 // hyperthread of it each; if no package has more than one CPU, as on some virtual machines, those of
-// all packages are halved. Same: one CPU for both. Free, or distinct if there is only one CPU: no CPU
+// all packages are halved. CPUs of a slow kind are left out where there are two cores of another: otherwise one end could
+// have only slow ones. Same: one CPU for both. Free, or distinct if there is only one CPU: no CPU
 // is chosen, and the record has none.
 func Place(m record.Machine, placement string) workload.CPUs {
 	if len(m.CPUs) == 0 || placement == record.PlacementFree {
 		return workload.CPUs{}
 	}
-	cpus := largestPackage(m.CPUs)
+	usable := m.CPUs
+	if fast := record.Those(usable, func(c record.CPU) bool { return !c.Slow }); len(coresOf(fast)) > 1 {
+		usable = fast
+	}
+	cpus := largestPackage(usable)
 	if len(cpus) == 1 {
-		cpus = m.CPUs
+		cpus = usable
 	}
 	cores := coresOf(cpus)
 	if placement == record.PlacementSame {

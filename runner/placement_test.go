@@ -17,6 +17,14 @@ func cpusOf(places ...[2]int) (m record.Machine) {
 	return m
 }
 
+// slow returns the machine with its CPUs from one on of a slow kind.
+func slow(m record.Machine, from int) record.Machine {
+	for i := from; i < len(m.CPUs); i++ {
+		m.CPUs[i].Slow = true
+	}
+	return m
+}
+
 func TestPlace(t *testing.T) {
 	nowhere := workload.CPUs{}
 	on := func(client, server []int) workload.CPUs { return workload.CPUs{Client: client, Server: server} }
@@ -53,6 +61,16 @@ func TestPlace(t *testing.T) {
 			"two packages, more of the second may be used",
 			cpusOf([2]int{0, 0}, [2]int{1, 0}, [2]int{1, 1}),
 			on([]int{1}, []int{1}), on([]int{1}, []int{2}),
+		},
+		{
+			"two fast cores, and slow ones",
+			slow(cpusOf([2]int{0, 0}, [2]int{0, 0}, [2]int{0, 1}, [2]int{0, 1}, [2]int{0, 2}, [2]int{0, 3}, [2]int{0, 4}, [2]int{0, 5}), 4),
+			on([]int{0}, []int{0}), on([]int{0, 1}, []int{2, 3}),
+		},
+		{
+			"one fast CPU, and slow ones",
+			slow(cpusOf([2]int{0, 0}, [2]int{0, 1}, [2]int{0, 2}), 1),
+			on([]int{0}, []int{0}), on([]int{0}, []int{1, 2}),
 		},
 		{
 			"a package for each CPU",

@@ -81,7 +81,42 @@ func usableCPUs(sys string) ([]record.CPU, error) {
 		}
 		cpus = append(cpus, c)
 	}
+	slow := slowCPUs(sys, cpus)
+	for i := range cpus {
+		cpus[i].Slow = slow(cpus[i].ID)
+	}
 	return cpus, nil
+}
+
+// slowCPUs tells which CPUs are of a kind that is built for low power. Kernels for Intel's hybrid CPUs list them by kind, with the
+// counters that each kind has (arch/x86/events/intel/core.c). Others give each CPU a capacity, the fastest 1024
+// (Documentation/scheduler/sched-capacity.rst): those that are slow have about half of it or less, and others of different
+// speed hardly less than the fastest.
+func slowCPUs(sys string, cpus []record.CPU) func(id int) bool {
+	slow := map[int]bool{}
+	for _, kind := range []string{"cpu_atom", "cpu_lowpower"} {
+		text, _ := read(filepath.Join(sys, "devices", kind, "cpus")) // "" if there is no such kind
+		for _, part := range strings.Split(text, ",") {
+			first, last, several := strings.Cut(part, "-")
+			from, err := strconv.Atoi(first)
+			to, _ := strconv.Atoi(last)
+			if !several {
+				to = from
+			}
+			for id := from; err == nil && id <= to; id++ {
+				slow[id] = true
+			}
+		}
+	}
+	capacity := func(c record.CPU) int {
+		n, _ := number(filepath.Join(sys, "devices/system/cpu", fmt.Sprintf("cpu%d", c.ID), "cpu_capacity"), 0)
+		return n
+	}
+	all := record.Each(cpus, capacity)
+	for i, c := range cpus {
+		slow[c.ID] = slow[c.ID] || 3*all[i] < 2*slices.Max(all)
+	}
+	return func(id int) bool { return slow[id] }
 }
 
 // number reads a file that holds one number. If the file does not exist, as on machines that do not

@@ -49,6 +49,38 @@ func TestCPUsWithoutTopologyAreCoresOfOnePackage(t *testing.T) {
 	}
 }
 
+// TestSlowCPUs checks which CPUs are told to be slow, by lists of their kinds and by their capacities.
+func TestSlowCPUs(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  []int
+	}{
+		"all alike":    {nil, nil},
+		"two kinds":    {map[string]string{"cpu_core/cpus": "0-1", "cpu_atom/cpus": "2-3"}, []int{2, 3}},
+		"three kinds":  {map[string]string{"cpu_core/cpus": "0", "cpu_atom/cpus": "1,2", "cpu_lowpower/cpus": "3"}, []int{1, 2, 3}},
+		"by capacity":  {map[string]string{"system/cpu/cpu0/cpu_capacity": "446", "system/cpu/cpu1/cpu_capacity": "446", "system/cpu/cpu2/cpu_capacity": "1024", "system/cpu/cpu3/cpu_capacity": "871"}, []int{0, 1}},
+		"equal speeds": {map[string]string{"system/cpu/cpu0/cpu_capacity": "1024", "system/cpu/cpu1/cpu_capacity": "1024", "system/cpu/cpu2/cpu_capacity": "1024", "system/cpu/cpu3/cpu_capacity": "1024"}, nil},
+	} {
+		sys := t.TempDir()
+		for path, text := range c.files {
+			path = filepath.Join(sys, "devices", path)
+			iferr.Fatal(t, os.MkdirAll(filepath.Dir(path), 0o755))
+			iferr.Fatal(t, os.WriteFile(path, []byte(text+"\n"), 0o644))
+		}
+		cpus := []record.CPU{{ID: 0}, {ID: 1}, {ID: 2}, {ID: 3}}
+		slow := slowCPUs(sys, cpus)
+		var got []int
+		for _, c := range cpus {
+			if slow(c.ID) {
+				got = append(got, c.ID)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: slow are %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 func TestTopologyThatIsNoNumberIsAnError(t *testing.T) {
 	cpus, err := usableCPUs(t.TempDir())
 	if err != nil || len(cpus) == 0 {
