@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"nettoll/record"
 )
@@ -99,6 +100,23 @@ func TestPrecisionIsNotAskedOfWhatWasGivenUp(t *testing.T) {
 		b.Enough = func([]record.Trial) map[string]bool { return map[string]bool{b.Cells[0].Key(): true} }
 		end, err := b.run(t, t.Context())
 		ends(t, end, err, record.EndPrecision, 3)
+	})
+}
+
+// TestBudgetAfterASlowStart checks that what only the first round takes, such as the start of an engine, is not kept free of the
+// budget for all others.
+func TestBudgetAfterASlowStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(&way{name: "host"}, &way{name: "bridge", connect: func(_ context.Context, nth int) error {
+			if nth == 1 {
+				time.Sleep(20 * time.Second)
+			}
+			return nil
+		}})
+		b.Settings.MaxRounds, b.Settings.Budget = 30, 60
+		if _, err := b.run(t, t.Context()); err != nil || len(b.trials) < 2*14 { // of a second each
+			t.Errorf("%d trials in 60 s, of which the start took 20: %v", len(b.trials), err)
+		}
 	})
 }
 
