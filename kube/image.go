@@ -3,6 +3,8 @@ package kube
 import (
 	"archive/tar"
 	"crypto/sha256"
+	"debug/elf"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -93,15 +95,15 @@ const pausePath = "/pause"
 
 // pauseCode is machine code that waits for signals for ever, by Go's name of the architecture.
 var pauseCode = map[string]struct {
-	machine byte // as in ELF's e_machine
+	machine elf.Machine
 	code    []byte
 }{
-	"amd64": {62, []byte{
+	"amd64": {elf.EM_X86_64, []byte{
 		0xb8, 0x22, 0, 0, 0, // mov eax, 34: pause(2)
 		0x0f, 0x05, // syscall
 		0xeb, 0xf7, // jmp to the beginning
 	}},
-	"arm64": {183, []byte{
+	"arm64": {elf.EM_AARCH64, []byte{
 		0x00, 0x00, 0x80, 0xd2, // mov x0, 0
 		0x01, 0x00, 0x80, 0xd2, // mov x1, 0
 		0x02, 0x00, 0x80, 0xd2, // mov x2, 0
@@ -127,33 +129,19 @@ func pauseProgram() ([]byte, error) {
 	}
 	const begin = elfHeader + programHeader
 	size := uint64(begin + len(m.code))
-	b := append([]byte{0x7f, 'E', 'L', 'F', 2, 1, 1}, make([]byte, 9)...) // 64 bits, least significant byte first
-	b = le(b, 2, 2)                                                       // an executable
-	b = le(b, 2, uint64(m.machine))
-	b = le(b, 4, 1)
-	b = le(b, 8, pauseAt+begin) // entry
-	b = le(b, 8, elfHeader)     // offset of program headers
-	b = le(b, 8, 0)             // no sections
-	b = le(b, 4, 0)
-	b = le(b, 2, elfHeader)
-	b = le(b, 2, programHeader)
-	b = le(b, 2, 1)
-	b = append(b, make([]byte, 6)...)
-	b = le(b, 4, 1) // PT_LOAD
-	b = le(b, 4, 5) // readable, executable
-	b = le(b, 8, 0)
-	b = le(b, 8, pauseAt)
-	b = le(b, 8, pauseAt)
-	b = le(b, 8, size)
-	b = le(b, 8, size)
-	b = le(b, 8, 0x10000) // alignment
-	return append(b, m.code...), nil
-}
-
-// le appends a number of n bytes, the least significant first.
-func le(b []byte, n int, v uint64) []byte {
-	for range n {
-		b, v = append(b, byte(v)), v>>8
-	}
-	return b
+	b, err := binary.Append(nil, binary.LittleEndian, struct {
+		elf.Header64
+		elf.Prog64
+	}{
+		elf.Header64{
+			Ident: [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)},
+			Type:  uint16(elf.ET_EXEC), Machine: uint16(m.machine), Version: uint32(elf.EV_CURRENT), Entry: pauseAt + begin,
+			Phoff: elfHeader, Ehsize: elfHeader, Phentsize: programHeader, Phnum: 1, // there are no sections
+		},
+		elf.Prog64{
+			Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R | elf.PF_X),
+			Vaddr: pauseAt, Paddr: pauseAt, Filesz: size, Memsz: size, Align: 0x10000,
+		},
+	})
+	return append(b, m.code...), err
 }
