@@ -44,13 +44,8 @@ var needed = []daemon.Program{
 }
 
 // Programs returns the names of programs that --tool-path can name.
-func Programs() (names []string) {
-	for _, p := range needed {
-		if !p.InPath {
-			names = append(names, p.Name)
-		}
-	}
-	return names
+func Programs() []string {
+	return record.Found(needed, func(p daemon.Program) (string, bool) { return p.Name, !p.InPath })
 }
 
 // Available returns an error if private clusters cannot be started here.

@@ -18,6 +18,7 @@ import (
 	"nettoll/internal/bootstrap"
 	"nettoll/internal/oneline"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // OwnOptions say how nettoll uses a cluster of the user's.
@@ -274,6 +275,8 @@ func (n nodeState) kind() string {
 	return strings.Join([]string{n.Metadata.Labels["kubernetes.io/arch"], n.Metadata.Labels["node.kubernetes.io/instance-type"], n.Status.Capacity.CPU}, " ")
 }
 
+func (n nodeState) name() string { return n.Metadata.Name }
+
 // mostNodes is how many nodes of a large cluster are looked at: each takes some ten thousand bytes of the answer.
 const mostNodes = 100
 
@@ -316,9 +319,7 @@ func (o *Own) choose(ctx context.Context) error {
 			break
 		}
 	}
-	for _, n := range fit {
-		o.nodes = append(o.nodes, n.Metadata.Name)
-	}
+	o.nodes = append(o.nodes, record.Each(fit, nodeState.name)...)
 	o.nodes = o.nodes[:min(len(o.nodes), mostUsed)]
 	return nil
 }
@@ -331,11 +332,8 @@ func (o *Own) named(all []nodeState) error {
 	for _, name := range o.o.Nodes {
 		i := slices.IndexFunc(all, func(n nodeState) bool { return n.Metadata.Name == name })
 		if i < 0 && len(all) < mostNodes {
-			var names []string
-			for _, n := range all {
-				names = append(names, n.Metadata.Name)
-			}
-			return Mistake{fmt.Errorf("--nodes: %s has no node %s; it has %s", o.who(), name, strings.Join(few(names), ", "))}
+			names := few(record.Each(all, nodeState.name))
+			return Mistake{fmt.Errorf("--nodes: %s has no node %s; it has %s", o.who(), name, strings.Join(names, ", "))}
 		}
 		if i >= 0 {
 			if why := all[i].unfit(); why != "" {

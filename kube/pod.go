@@ -309,12 +309,8 @@ func (p *Pod) Addr(six bool) netip.Addr { return of(p.ips, six) }
 func (p *Pod) HostAddr(six bool) netip.Addr { return of(p.hostIPs, six) }
 
 func of(all []netip.Addr, six bool) netip.Addr {
-	for _, a := range all {
-		if a.Is6() == six {
-			return a
-		}
-	}
-	return netip.Addr{}
+	at, _ := record.First(all, func(a netip.Addr) bool { return a.Is6() == six })
+	return at
 }
 
 // begin attaches to the container's first process, which is an agent or becomes one.

@@ -45,10 +45,7 @@ func unused(i int) [2]netip.Prefix {
 
 // policy returns a policy that selects pods and admits what a rule describes.
 func (c *Cluster) policy(name string, of []*Pod, admits fields) Object {
-	var names []string
-	for _, p := range of {
-		names = append(names, p.Name)
-	}
+	names := record.Each(of, func(p *Pod) string { return p.Name })
 	name = c.prefix + name
 	return Object{policiesIn(c.namespace), name, fields{
 		"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": described(name, c.look.metadata, nil),

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // Provider is a platform whose hosts are nodes of clusters.
@@ -29,11 +30,8 @@ type Hosts struct {
 func (*Hosts) Transient() bool { return false }
 
 // All implements platform.Hosts.
-func (h *Hosts) All() (all []platform.Host) {
-	for _, n := range h.Cluster.Nodes {
-		all = append(all, n)
-	}
-	return all
+func (h *Hosts) All() []platform.Host {
+	return record.Each(h.Cluster.Nodes, func(n *Node) platform.Host { return n })
 }
 
 // Close implements platform.Hosts: it removes what was made, and keeps the cluster for further networks.

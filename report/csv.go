@@ -12,20 +12,13 @@ import (
 )
 
 // csvHeader has the conditions that are not in its fixed part at the end, where columns are added.
-var csvHeader = withConditions([]string{
+var csvHeader = record.AddNew([]string{
 	"network", "hosts", "family", "workload", "placement", "metric", "unit", "n", "estimate", "low", "high", "median",
 	"ratio", "ratio_low", "ratio_high", "difference", "difference_low", "difference_high",
 	"p", "outcome", "effect", "adjusted_p", "verdict", "status", "reason",
 	"tool", "servers", "clients", "options", "underlay", "twin", "remedy",
 	"processes", "neighbours", "rules", "mtu", "offload", "normalize", "baseline", "hosts_are",
-})
-
-func withConditions(header []string) []string {
-	for _, d := range record.Dimensions(record.Condition) {
-		header = record.AddNew(header, d.Name)
-	}
-	return header
-}
+}, record.Each(record.Dimensions(record.Condition), func(d record.Dimension) string { return d.Name })...)
 
 // writeCSV writes one line for every network and metric, in base units, and one for every cell that has no metric, with its
 // reason. Times until something is in force are lines without traffic.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"nettoll/network"
+	"nettoll/record"
 	"nettoll/sampler"
 	"nettoll/workload"
 )
@@ -199,16 +200,10 @@ func (p *player) farQuestions(own bool) (all []farQuestion) {
 	if !own || !p.far() {
 		return all
 	}
-	for _, m := range p.at.all {
-		all = append(all, m.question(sampler.MethodCPU))
-	}
-	for _, c := range p.watch.containers {
-		all = append(all, p.at.of[c.at].of(c.at, sampler.MethodCgroup))
-	}
-	for _, s := range p.watch.served {
-		all = append(all, s.question())
-	}
-	return all
+	return slices.Concat(all,
+		record.Each(p.at.all, func(m *machine) farQuestion { return m.question(sampler.MethodCPU) }),
+		record.Each(p.watch.containers, func(c container) farQuestion { return p.at.of[c.at].of(c.at, sampler.MethodCgroup) }),
+		record.Each(p.watch.served, served.question))
 }
 
 func hopQuestion(h network.Hop) farQuestion {

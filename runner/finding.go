@@ -42,13 +42,9 @@ func (f finding) warning() record.Warning {
 }
 
 // findings looks for faults of a trial's network. The gravest comes first.
-func findings(ev evidence) (all []finding) {
-	for _, look := range []func(evidence) (finding, bool){wrongChecksums, wrongMTU, nestedTunnel} {
-		if f, ok := look(ev); ok {
-			all = append(all, f)
-		}
-	}
-	return all
+func findings(ev evidence) []finding {
+	type look = func(evidence) (finding, bool)
+	return record.Found([]look{wrongChecksums, wrongMTU, nestedTunnel}, func(find look) (finding, bool) { return find(ev) })
 }
 
 // wrongChecksums finds segments that arrived with wrong checksums. A sender leaves checksums to its
@@ -250,11 +246,8 @@ func (ev evidence) most(places []string, counters ...string) (where string, n ui
 }
 
 // endNames returns the names of the endpoints, each once.
-func (ev evidence) endNames() (all []string) {
-	for _, e := range ev.ends {
-		all = record.AddNew(all, e.Name)
-	}
-	return all
+func (ev evidence) endNames() []string {
+	return record.Distinct(ev.ends, func(e record.Endpoint) string { return e.Name })
 }
 
 // widest returns the endpoint with the largest MTU.
@@ -415,10 +408,6 @@ func (s *session) probe(ctx context.Context, ev evidence, l link) (f finding, ok
 
 // end returns the endpoint with a name and a role.
 func (ev evidence) end(name, role string) record.Endpoint {
-	for _, e := range ev.ends {
-		if e.Name == name && e.Role == role {
-			return e
-		}
-	}
-	return record.Endpoint{}
+	e, _ := record.First(ev.ends, func(e record.Endpoint) bool { return e.Name == name && e.Role == role })
+	return e
 }

@@ -162,11 +162,7 @@ func (p *proof) maybe(i int, after []network.Count) record.Hop {
 	h := p.hops[i]
 	r := record.Hop{Name: h.Name, Kind: string(h.Kind), Unit: "bytes", About: h.About}
 	r.Packets, r.Bytes = p.grown(i, after)
-	var ends []int
-	for _, pair := range p.pairs[i] {
-		ends = record.AddNew(ends, p.ends[pair])
-	}
-	for _, end := range ends {
+	for _, end := range record.Distinct(p.pairs[i], func(pair int) int { return p.ends[pair] }) {
 		_, bytes := p.grown(end, after)
 		r.Need += bytes / 2
 	}

@@ -91,12 +91,7 @@ func (s *session) count(ctx context.Context, links []link) (map[string]uint64, e
 }
 
 // names returns the names of a trial's endpoints.
-func names(links []link) (all []string) {
-	for _, at := range endsOf(links) {
-		all = append(all, at.Name())
-	}
-	return all
-}
+func names(links []link) []string { return record.Each(endsOf(links), end.Name) }
 
 // A path is proved by counters of the devices on it. Whether the devices are still connected in the
 // same way is checked separately: the ports of a bridge keep counting if they are moved to another

@@ -161,11 +161,7 @@ func (s *session) approach(ctx context.Context, t *record.Trial) (*attempt, erro
 	if a.before, err = s.read(ctx, links); err != nil {
 		return nil, err
 	}
-	paths := make([][]network.Hop, len(links))
-	for i, l := range links {
-		paths[i] = l.hops
-	}
-	if a.proof, err = begin(ctx, paths); err != nil {
+	if a.proof, err = begin(ctx, record.Each(links, func(l link) []network.Hop { return l.hops })); err != nil {
 		return nil, fmt.Errorf("prove path: %w", err)
 	}
 	if a.at, err = s.machines(ctx, links); err != nil {

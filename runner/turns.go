@@ -77,13 +77,8 @@ func (r *Runner) takeTurns(ctx context.Context, c plan.Contest, in []*session, r
 			continue
 		}
 		defer p.standing.Close()
-		var others []*proof
-		for _, o := range players {
-			if o != nil && o != p {
-				others = append(others, o.proof)
-			}
-		}
-		p.proof.among(others)
+		others := record.Those(players, func(o *player) bool { return o != nil && o != p })
+		p.proof.among(record.Each(others, func(o *player) *proof { return o.proof }))
 		if quiet := r.Networks[c.Cells[i].Network].Platform.Info().Quiet; quiet != nil {
 			defer quiet()()
 		}

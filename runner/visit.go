@@ -151,16 +151,9 @@ func (r *Runner) closeAll(ctx context.Context, visits []plan.Visit, stand map[re
 // single cells. Single cells that are compared with each other are measured in direct succession.
 func (r *Runner) contests(g plan.Group, round int) []plan.Contest {
 	rnd := plan.Chance(r.Settings, round, "parts of a group")
-	var all [][]plan.Contest
-	for _, c := range g.Contests {
-		all = append(all, []plan.Contest{c})
-	}
+	all := record.Each(g.Contests, func(c plan.Contest) []plan.Contest { return []plan.Contest{c} })
 	for _, alike := range plan.Alike(g.Whole) {
-		var one []plan.Contest
-		for _, c := range alike.Beside(rnd) {
-			one = append(one, plan.Contest{Cells: []record.Cell{c}})
-		}
-		all = append(all, one)
+		all = append(all, record.Each(alike.Beside(rnd), func(c record.Cell) plan.Contest { return plan.Contest{Cells: []record.Cell{c}} }))
 	}
 	rnd.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return slices.Concat(all...)

@@ -117,11 +117,7 @@ func (s served) used(at time.Time, each []time.Duration, err error) ([]sampler.P
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Host, err)
 	}
-	all := make([]sampler.ProcessTime, len(each))
-	for i, t := range each {
-		all[i] = sampler.Used(at, t)
-	}
-	return all, nil
+	return record.Each(each, func(used time.Duration) sampler.ProcessTime { return sampler.Used(at, used) }), nil
 }
 
 // watch returns the callbacks with which a tool reports the edges of its window.

@@ -71,9 +71,7 @@ func interrupts(card string) (numbers []string) {
 		device += "/.." // it is this one that is on the bus. filepath.Join would take it for the card's folder
 	}
 	byMessage, _ := os.ReadDir(device + "/msi_irqs")
-	for _, one := range byMessage {
-		numbers = append(numbers, one.Name())
-	}
+	numbers = record.Each(byMessage, os.DirEntry.Name)
 	if line, err := number(device+"/irq", 0); err == nil && line > 0 && len(numbers) == 0 {
 		numbers = []string{strconv.Itoa(line)}
 	}

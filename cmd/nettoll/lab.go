@@ -178,10 +178,7 @@ func (a *app) lab(ctx context.Context, tech network.Driver, topo network.Topolog
 	}
 	defer func() { err = errors.Join(err, ending(ctx, n.Close)) }()
 
-	all := slices.Concat(n.Clients, n.Servers)
-	for _, h := range n.Hosts {
-		all = append(all, h)
-	}
+	all := slices.Concat(n.Clients, n.Servers, record.Each(n.Hosts, func(h platform.Host) platform.Endpoint { return h }))
 	if err := lab.Publish(all); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"nettoll/internal/nl"
 	"nettoll/internal/nsexec"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // Host is the machine that an engine runs on.
@@ -202,11 +203,7 @@ func (h *Host) Containers(ctx context.Context, n int) ([]platform.Endpoint, erro
 	if err != nil {
 		return nil, err
 	}
-	all := make([]platform.Endpoint, n)
-	for i, c := range made {
-		all[i] = c
-	}
-	return all, nil
+	return record.Each(made, func(c *Container) platform.Endpoint { return c }), nil
 }
 
 // Share makes a container in the network namespace of another: see platform.Facts.

@@ -27,11 +27,7 @@ func (*Hosts) Transient() bool { return false }
 
 // All implements platform.Hosts.
 func (h *Hosts) All() []platform.Host {
-	all := make([]platform.Host, len(h.Docker))
-	for i, host := range h.Docker {
-		all[i] = host
-	}
-	return all
+	return record.Each(h.Docker, func(one *Host) platform.Host { return one })
 }
 
 // emptyTime bounds the removal of what was made on a private swarm. A node that cannot be reached keeps its

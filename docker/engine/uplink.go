@@ -80,7 +80,7 @@ func (h *Host) Machine(ctx context.Context, name string, given netip.Addr) (upli
 const lookupTime = 2 * time.Second
 
 // tcpAddresses returns the addresses at which an engine is reached by TCP; none for others, and none if they are not known.
-func tcpAddresses(ctx context.Context, engine string) (all []netip.Addr) {
+func tcpAddresses(ctx context.Context, engine string) []netip.Addr {
 	u, err := url.Parse(engine)
 	if err != nil || u.Scheme != "tcp" {
 		return nil
@@ -88,10 +88,7 @@ func tcpAddresses(ctx context.Context, engine string) (all []netip.Addr) {
 	ctx, cancel := context.WithTimeout(ctx, lookupTime)
 	defer cancel()
 	found, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname()) // which also takes addresses
-	for _, a := range found {
-		all = append(all, a.Unmap())
-	}
-	return all
+	return record.Each(found, netip.Addr.Unmap)
 }
 
 // nic returns a function that describes the card of the uplink of a machine of the user, or nil if there is none.

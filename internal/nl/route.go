@@ -190,9 +190,5 @@ func leads(r netlink.Route, names func(index int) string) string {
 	if len(r.MultiPath) == 0 {
 		return hop(r.Gw, r.Via, r.LinkIndex)
 	}
-	var all []string
-	for _, m := range r.MultiPath {
-		all = append(all, hop(m.Gw, m.Via, m.LinkIndex))
-	}
-	return strings.Join(all, ", ")
+	return strings.Join(record.Each(r.MultiPath, func(m *netlink.NexthopInfo) string { return hop(m.Gw, m.Via, m.LinkIndex) }), ", ")
 }

@@ -13,6 +13,7 @@ import (
 	"nettoll/internal/plumb"
 	"nettoll/network"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // settle sets the addresses of the container to those that its device got, and returns when they
@@ -42,15 +43,7 @@ func settle(ctx context.Context, n *plumb.Node, result types.Result) error {
 		}
 	}
 	return nl.With(n.NS, func(in *nl.NS) error {
-		for _, addr := range []netip.Addr{n.Addr4, n.Addr6} {
-			if !addr.IsValid() {
-				continue
-			}
-			if err := in.Own(ctx, addr); err != nil {
-				return err
-			}
-		}
-		return nil
+		return in.Own(ctx, record.Those([]netip.Addr{n.Addr4, n.Addr6}, netip.Addr.IsValid)...)
 	})
 }
 

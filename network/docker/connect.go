@@ -9,6 +9,7 @@ import (
 	"nettoll/internal/plumb"
 	"nettoll/network"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // several reports whether the hosts are several machines of the user's.
@@ -59,12 +60,7 @@ func native(ctx context.Context, n *build) error {
 	if err := n.onMachines(ctx); err != nil {
 		return err
 	}
-	var away []string
-	for _, h := range n.engines {
-		if !h.Here() {
-			away = append(away, h.Name())
-		}
-	}
+	away := record.Found(n.engines, func(h *engine.Host) (string, bool) { return h.Name(), !h.Here() })
 	if away != nil {
 		n.Notes = append(n.Notes, "processes outside containers are in a container with the machine's network (docker run --network host) where only the engine can start them: "+strings.Join(away, ", "))
 	}

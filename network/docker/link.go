@@ -7,6 +7,7 @@ import (
 
 	"nettoll/docker/engine"
 	"nettoll/internal/plumb"
+	"nettoll/record"
 )
 
 // link is the network of docker run --link SERVER:ALIAS: the client finds the server's address by a
@@ -38,9 +39,5 @@ func link(ctx context.Context, n *build) error {
 // unlink removes all other containers before the servers: an engine finds the rules of a link by
 // the container that it leads to, and keeps them forever if that one is removed first.
 func (n *build) unlink(ctx context.Context) error {
-	var servers []*engine.Container
-	for _, s := range n.Servers {
-		servers = append(servers, inside(s))
-	}
-	return n.engines[0].RemoveBut(ctx, servers...)
+	return n.engines[0].RemoveBut(ctx, record.Each(n.Servers, inside)...)
 }

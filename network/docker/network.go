@@ -128,16 +128,8 @@ func (n *build) silent(ctx context.Context, spec specs) error {
 func (n *build) place(ctx context.Context, count int, host func(int) *plumb.Host, spec specs) ([]*plumb.Node, error) {
 	return n.Spread(count, host, func(h *plumb.Host, which []int) ([]*plumb.Node, error) {
 		on := n.engines[h.Index]
-		var wanted []engine.Spec
-		for _, i := range which {
-			wanted = append(wanted, spec(on, i))
-		}
-		made, err := on.Run(ctx, wanted...)
-		var nodes []*plumb.Node
-		for _, c := range made {
-			nodes = append(nodes, n.nodeOf(h, c))
-		}
-		return nodes, err
+		made, err := on.Run(ctx, record.Each(which, func(i int) engine.Spec { return spec(on, i) })...)
+		return record.Each(made, func(c *engine.Container) *plumb.Node { return n.nodeOf(h, c) }), err
 	})
 }
 

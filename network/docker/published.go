@@ -16,6 +16,7 @@ import (
 	"nettoll/internal/wrap"
 	"nettoll/network"
 	"nettoll/platform"
+	"nettoll/record"
 	"nettoll/sampler"
 )
 
@@ -67,12 +68,8 @@ func published(ctx context.Context, n *build) error {
 		if inside(to) == nil {
 			return to.Addr(f)
 		}
-		for _, a := range at {
-			if a.Is6() == (f == network.IPv6) && a.IsValid() {
-				return a
-			}
-		}
-		return netip.Addr{}
+		addr, _ := record.First(at, func(a netip.Addr) bool { return a.Is6() == (f == network.IPv6) && a.IsValid() })
+		return addr
 	}
 	if noRules {
 		return n.proxied()

@@ -81,14 +81,11 @@ func (t *tunnel) path(from, to *plumb.Node, _ network.Family) []network.Hop {
 	return slices.Concat([]network.Hop{from.Hop()}, t.between(from.Host, to.Host), []network.Hop{to.Hop()})
 }
 
-func (t *tunnel) between(from, to *plumb.Host) (hops []network.Hop) {
+func (t *tunnel) between(from, to *plumb.Host) []network.Hop {
 	if from != to {
 		return slices.Concat(t.ends[from], t.n.uplinks(from, to), t.ends[to])
 	}
-	for _, end := range t.ends[from] {
-		hops = append(hops, plumb.Absent(end))
-	}
-	return append(hops, plumb.UplinkHops(from, to)...)
+	return append(record.Each(t.ends[from], plumb.Absent), plumb.UplinkHops(from, to)...)
 }
 
 // onCards reports whether the devices are known by which machines of the user's reach each other.

@@ -27,11 +27,9 @@ import (
 const bridge = "cni0" // as CNI's bridge plugin calls it
 
 // All returns the driver of each mode of kube-proxy, in the order of reports.
-func All(paths program.Paths) (drivers []network.Driver) {
-	for _, m := range []kube.ProxyMode{kube.IPTables, kube.NFTables, kube.IPVS} {
-		drivers = append(drivers, driver(m, paths))
-	}
-	return drivers
+func All(paths program.Paths) []network.Driver {
+	modes := []kube.ProxyMode{kube.IPTables, kube.NFTables, kube.IPVS}
+	return record.Each(modes, func(m kube.ProxyMode) network.Driver { return driver(m, paths) })
 }
 
 func driver(m kube.ProxyMode, paths program.Paths) network.Driver {

@@ -15,6 +15,7 @@ import (
 	"nettoll/kube"
 	"nettoll/network"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // On a cluster of the user's nothing is known of the nodes but what pods see. Agents in the pods read the counters of
@@ -34,11 +35,7 @@ func (n *build) standing() *network.Network {
 
 // where names the nodes.
 func (n *build) where() string {
-	var all []string
-	for _, node := range n.cluster.Nodes {
-		all = append(all, node.Name()+" is the node "+node.As)
-	}
-	return strings.Join(all, ", ")
+	return strings.Join(record.Each(n.cluster.Nodes, func(on *kube.Node) string { return on.Name() + " is the node " + on.As }), ", ")
 }
 
 // betweenPods proves that the payload leaves and reaches pods by their devices.

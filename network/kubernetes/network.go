@@ -228,11 +228,7 @@ func container(ctx context.Context, n *build) error {
 	if err != nil {
 		return err
 	}
-	var nodes []*plumb.Node
-	for _, c := range n.pods[0].Containers {
-		nodes = append(nodes, n.node(on, n.pods[0], c))
-	}
-	n.place(nodes)
+	n.place(record.Each(n.pods[0].Containers, func(c *kube.Container) *plumb.Node { return n.node(on, n.pods[0], c) }))
 	n.Reach, n.Hops = plumb.OverLoopback, plumb.LoopbackHops
 	if n.borrowed() {
 		n.Notes = append(n.Notes, n.where()+": lo of the pod has counted the payload")

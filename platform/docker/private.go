@@ -177,11 +177,8 @@ func (d *Docker) drop(ctx context.Context, s *set) error {
 	return s.close(ctx)
 }
 
-func (s *set) hosts() (all []*engine.Host) {
-	for _, e := range s.engines {
-		all = append(all, e.Host)
-	}
-	return all
+func (s *set) hosts() []*engine.Host {
+	return record.Each(s.engines, func(e *engine.Private) *engine.Host { return e.Host })
 }
 
 // close ends the engines and releases their hosts.

@@ -11,6 +11,7 @@ import (
 
 	"nettoll/kube"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // Options control which clusters are used.
@@ -242,11 +243,7 @@ func (s *set) close(ctx context.Context) error {
 func (k *Kubernetes) Close(ctx context.Context) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	var errs []error
-	for _, s := range slices.Clone(k.kept) {
-		errs = append(errs, k.drop(ctx, s))
-	}
-	return errors.Join(errs...)
+	return errors.Join(record.Each(slices.Clone(k.kept), func(s *set) error { return k.drop(ctx, s) })...)
 }
 
 // left gives up the place of a network that is gone. A cluster on which something could not be removed is given up, when no

@@ -14,6 +14,7 @@ import (
 	"nettoll/internal/nl/nft"
 	"nettoll/internal/nsexec"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // endpoint is a namespace in which processes run.
@@ -67,11 +68,7 @@ func (h *host) Containers(ctx context.Context, n int) ([]platform.Endpoint, erro
 	if err != nil {
 		return nil, fmt.Errorf("lab: %s: make %d containers: %w", h.name, n, err)
 	}
-	endpoints := make([]platform.Endpoint, n)
-	for i, ns := range all {
-		endpoints[i] = h.container(ns)
-	}
-	return endpoints, nil
+	return record.Each(all, func(ns *netns.NS) platform.Endpoint { return h.container(ns) }), nil
 }
 
 // Facts implements platform.Endpoint.

@@ -9,6 +9,7 @@ import (
 
 	"nettoll/internal/netns"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // Lab is the platform.
@@ -97,11 +98,7 @@ func (s *site) namespace(ctx context.Context, n int, setup func() error) ([]*net
 
 // All implements platform.Hosts.
 func (s *site) All() []platform.Host {
-	hosts := make([]platform.Host, len(s.hosts))
-	for i, h := range s.hosts {
-		hosts[i] = h
-	}
-	return hosts
+	return record.Each(s.hosts, func(h *host) platform.Host { return h })
 }
 
 // Transient implements platform.Hosts.
@@ -115,10 +112,7 @@ func (s *site) Close(ctx context.Context) error {
 		s.hush()
 		last = newWitness(ctx)
 	}
-	var errs []error
-	for _, ns := range s.all {
-		errs = append(errs, ns.Close())
-	}
+	errs := record.Each(s.all, (*netns.NS).Close)
 	s.all = nil
 	if last != nil {
 		errs = append(errs, last.end.Close())

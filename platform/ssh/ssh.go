@@ -17,6 +17,7 @@ import (
 	"nettoll/internal/remote"
 	"nettoll/network"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // Options are the machines and how they are used.
@@ -52,13 +53,10 @@ func (s *SSH) Info() platform.Info {
 }
 
 // Stood describes the machines: see platform.Info.
-func (s *SSH) Stood() (all []string) {
+func (s *SSH) Stood() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, h := range s.machines {
-		all = append(all, s.places.With(h.About))
-	}
-	return all
+	return record.Each(s.machines, func(m *machine) string { return s.places.With(m.About) })
 }
 
 // Probe implements platform.Platform.
@@ -164,13 +162,10 @@ func (s *SSH) Send(ctx context.Context, path string, alone bool) error {
 }
 
 // Agents returns the agents of the machines.
-func (s *SSH) Agents() (all []network.Agent) {
+func (s *SSH) Agents() []network.Agent {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, m := range s.machines {
-		all = append(all, m)
-	}
-	return all
+	return record.Each(s.machines, func(m *machine) network.Agent { return m })
 }
 
 // Swept is what runs have left on a machine.
