@@ -111,11 +111,7 @@ func nineTicks(low, high float64) []plot.Tick {
 }
 
 func decadeTicks(low, high float64) []plot.Tick {
-	var ticks []plot.Tick
-	for _, v := range roundFactors(low, high, 1) {
-		ticks = append(ticks, plot.Tick{Value: v, Label: microseconds(v)})
-	}
-	return ticks
+	return each(roundFactors(low, high, 1), func(v float64) plot.Tick { return plot.Tick{Value: v, Label: microseconds(v)} })
 }
 
 // roundFactors returns round values for a logarithmic scale. every is the number of decades from one with

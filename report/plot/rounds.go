@@ -104,10 +104,7 @@ func history(c draw.Canvas, all []Visit, toX func(int) vg.Length, toY func(float
 		for to < len(all) && (len(all) > mostVisits/2 || all[to].Round-all[to-1].Round <= 1) {
 			to++
 		}
-		var points []vg.Point
-		for _, v := range all[from:to] {
-			points = append(points, vg.Point{X: toX(v.Round), Y: toY(v.Share)})
-		}
+		points := each(all[from:to], func(v Visit) vg.Point { return vg.Point{X: toX(v.Round), Y: toY(v.Share)} })
 		if len(points) == 1 {
 			const half = 1.5
 			at := points[0]

@@ -82,10 +82,7 @@ func addBand(p *plot.Plot, s Series) {
 	if len(s.Points) < 2 {
 		return
 	}
-	var outline plotter.XYs
-	for _, at := range s.Points {
-		outline = append(outline, plotter.XY{X: at.X.Value, Y: max(at.Y.High, at.Y.Value)})
-	}
+	outline := each(s.Points, func(at Point) plotter.XY { return plotter.XY{X: at.X.Value, Y: max(at.Y.High, at.Y.Value)} })
 	for _, at := range slices.Backward(s.Points) {
 		outline = append(outline, plotter.XY{X: at.X.Value, Y: max(0, min(at.Y.Low, at.Y.Value))})
 	}
@@ -94,10 +91,7 @@ func addBand(p *plot.Plot, s Series) {
 
 // addLine draws a network's line and its points.
 func addLine(p *plot.Plot, look Look, points []Point) {
-	var places plotter.XYs
-	for _, at := range points {
-		places = append(places, plotter.XY{X: at.X.Value, Y: at.Y.Value})
-	}
+	places := each(points, func(at Point) plotter.XY { return plotter.XY{X: at.X.Value, Y: at.Y.Value} })
 	line := look.line()
 	p.Add(&plotter.Line{XYs: places, LineStyle: line},
 		&plotter.Scatter{XYs: places, GlyphStyle: draw.GlyphStyle{Color: line.Color, Radius: 2.4, Shape: draw.CircleGlyph{}}})
@@ -227,17 +221,13 @@ func (s scale) extent(e Extent) Extent {
 
 // ticks returns round values of the scale, at their places.
 func (s scale) ticks() []plot.Tick {
-	var all []plot.Tick
 	if !s.factors {
-		for _, t := range upTicks(0, s.greatest) {
-			all = append(all, plot.Tick{Value: s.place(t.Value), Label: t.Label})
-		}
-		return all
+		return each(upTicks(0, s.greatest), func(t plot.Tick) plot.Tick { return plot.Tick{Value: s.place(t.Value), Label: t.Label} })
 	}
-	for _, v := range roundFactors(s.least, s.greatest, max(1, math.Ceil(math.Log10(s.greatest/s.least)/6))) {
-		all = append(all, plot.Tick{Value: s.place(v), Label: strconv.FormatFloat(v, 'g', 6, 64)})
-	}
-	return all
+	decades := max(1, math.Ceil(math.Log10(s.greatest/s.least)/6))
+	return each(roundFactors(s.least, s.greatest, decades), func(v float64) plot.Tick {
+		return plot.Tick{Value: s.place(v), Label: strconv.FormatFloat(v, 'g', 6, 64)}
+	})
 }
 
 // nearest and farthest are the least and the largest number drawn to scale. Next to ordinary
@@ -301,8 +291,8 @@ func (s scale) series(l Series) Series {
 }
 
 // each returns the result of f for every item.
-func each[T any](all []T, f func(T) T) []T {
-	out := make([]T, len(all))
+func each[T, V any](all []T, f func(T) V) []V {
+	out := make([]V, len(all))
 	for i, one := range all {
 		out[i] = f(one)
 	}
