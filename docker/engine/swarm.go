@@ -18,6 +18,7 @@ import (
 	"nettoll/internal/daemon"
 	"nettoll/internal/emulated"
 	"nettoll/internal/oneline"
+	"nettoll/record"
 )
 
 // Swarm is the swarm that engines are nodes of.
@@ -107,9 +108,9 @@ func (s *Swarm) ready(ctx context.Context, hosts []*Host, names map[*Host]string
 // settle waits until the engines have released the networks of a run, which they do some time after
 // the manager has.
 func settle(ctx context.Context, hosts []*Host) error {
-	for _, h := range hosts {
+	return record.Try(hosts, func(h *Host) error {
 		ours := make(client.Filters).Add("label", Label+"="+h.Engine.Run).Add("scope", "swarm")
-		err := await.Until(ctx, 0, pause, func(ctx context.Context) (missing, err error) {
+		return await.Until(ctx, 0, pause, func(ctx context.Context) (missing, err error) {
 			left, err := h.Engine.Client.NetworkList(ctx, client.NetworkListOptions{Filters: ours})
 			switch {
 			case err != nil:
@@ -119,11 +120,7 @@ func settle(ctx context.Context, hosts []*Host) error {
 			}
 			return missing, nil
 		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 // The addresses of private swarms. They do not overlap the bridges of private engines. Networks that

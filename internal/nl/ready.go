@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/await"
+	"nettoll/record"
 )
 
 // readyTime bounds how long the kernel may take to complete a change that it has accepted.
@@ -35,16 +36,12 @@ func ready(ctx context.Context, what string, done func() (bool, error)) error {
 // forward to them. The kernel processes about a hundred carriers per second; newer kernels do so at
 // once for a device that is looked up individually.
 func (n *NS) Running(ctx context.Context, names ...string) error {
-	for _, name := range names {
-		err := ready(ctx, "carrier of "+name, func() (bool, error) {
+	return record.Try(names, func(name string) error {
+		return ready(ctx, "carrier of "+name, func() (bool, error) {
 			l, err := n.Link(name)
 			return err == nil && l.Attrs().OperState == netlink.OperUp, err
 		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 // Own waits until the namespace accepts packets to the addresses as its own. For IPv6 that is later
@@ -58,17 +55,13 @@ func (n *NS) Own(ctx context.Context, addrs ...netip.Addr) error {
 
 // own waits until the routes to all addresses, whose types routeType returns, end in the namespace.
 func own(ctx context.Context, addrs []netip.Addr, routeType func(netip.Addr) (uint8, error)) error {
-	for _, a := range addrs {
-		err := ready(ctx, fmt.Sprintf("address %s", a), func() (bool, error) {
+	return record.Try(addrs, func(a netip.Addr) error {
+		return ready(ctx, fmt.Sprintf("address %s", a), func() (bool, error) {
 			kind, err := routeType(a)
 			if errors.Is(err, unix.ENETUNREACH) {
 				return false, nil
 			}
 			return kind == unix.RTN_LOCAL, err
 		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }

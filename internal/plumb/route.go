@@ -12,8 +12,8 @@ import (
 
 // RouteContainers gives each host routes over the underlay to the containers of the others.
 func (s *Site) RouteContainers() error {
-	for _, from := range s.Hosts {
-		err := nl.With(from.NS, func(n *nl.NS) error {
+	return record.Try(s.Hosts, func(from *Host) error {
+		return nl.With(from.NS, func(n *nl.NS) error {
 			for _, to := range s.Others(from) {
 				for _, six := range []bool{false, true} {
 					s.MadeIn(from.NS, "route to "+to.Name(), func(n *nl.NS) error { return n.Unroute(Subnet(to.Index, six)) })
@@ -24,11 +24,7 @@ func (s *Site) RouteContainers() error {
 			}
 			return nil
 		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 // Routes are routes to the containers of other hosts that daemons write.

@@ -12,6 +12,7 @@ import (
 
 	"nettoll/internal/plumb"
 	"nettoll/internal/wrap"
+	"nettoll/record"
 )
 
 // prefix begins flannel's keys in etcd.
@@ -40,13 +41,9 @@ func (b *build) configure(ctx context.Context) error {
 	if err := b.put(ctx, "config", c); err != nil {
 		return err
 	}
-	for _, h := range b.Hosts {
-		err := b.put(ctx, "subnets/"+b.key(h), struct{ PublicIP netip.Addr }{h.Uplink().Addr4.Addr()})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return record.Try(b.Hosts, func(h *plumb.Host) error {
+		return b.put(ctx, "subnets/"+b.key(h), struct{ PublicIP netip.Addr }{h.Uplink().Addr4.Addr()})
+	})
 }
 
 func (b *build) put(ctx context.Context, key string, value any) error {
