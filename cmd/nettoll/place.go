@@ -40,7 +40,7 @@ func (a *app) place(path string, text []byte) error {
 		}
 		target, err := followed(path)
 		if err == nil && info != nil {
-			err = writable(target)
+			err = writeTo(target, nil) // it may not be written, though its folder may
 		}
 		if err != nil {
 			return err
@@ -65,7 +65,7 @@ func (a *app) open(path string) io.Writer {
 	return nil
 }
 
-// writeTo writes to something that is not a regular file.
+// writeTo writes to something that stays what it is. Without a text it finds out whether that may be written.
 func writeTo(path string, text []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -73,15 +73,6 @@ func writeTo(path string, text []byte) error {
 	}
 	_, err = f.Write(text)
 	return cmp.Or(err, f.Close())
-}
-
-// writable returns an error if an existing file may not be written, though its folder may.
-func writable(path string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	return f.Close()
 }
 
 // followed returns the target of a chain of links, whether it exists or not.
