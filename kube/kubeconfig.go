@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,10 +72,7 @@ func (l Login) read() (*entrance, error) {
 	if err != nil {
 		return nil, unreadable(l.Config, err)
 	}
-	e := &entrance{context: l.Context}
-	if e.context == "" {
-		e.context = raw.CurrentContext
-	}
+	e := &entrance{context: cmp.Or(l.Context, raw.CurrentContext)}
 	known := raw.Contexts[e.context]
 	switch {
 	case known != nil:

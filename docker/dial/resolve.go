@@ -1,6 +1,7 @@
 package dial
 
 import (
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -158,10 +159,7 @@ func (f folder) tlsFromEnv(t *Target) error {
 	if by == "" {
 		return nil
 	}
-	dir := os.Getenv(client.EnvOverrideCertPath)
-	if dir == "" {
-		dir = string(f)
-	}
+	dir := cmp.Or(os.Getenv(client.EnvOverrideCertPath), string(f))
 	present := func(name string) string {
 		path := filepath.Join(dir, name)
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -202,10 +200,7 @@ func (f folder) byContext(name, from string) (Target, error) {
 		return Target{}, named.unusable(err,
 			fmt.Sprintf("fix it with docker context update %s --docker host=HOST, or name another engine with %s", name, flag))
 	}
-	t := Target{Host: endpoint.Host, Source: contextSource + name, tls: tls, skipVerify: endpoint.SkipTLSVerify}
-	if t.Host == "" {
-		t.Host = client.DefaultDockerHost
-	}
+	t := Target{Host: cmp.Or(endpoint.Host, client.DefaultDockerHost), Source: contextSource + name, tls: tls, skipVerify: endpoint.SkipTLSVerify}
 	return t, t.check()
 }
 

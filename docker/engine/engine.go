@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -109,10 +110,7 @@ func (e *Engine) removeLate(ctx context.Context) error {
 func (e *Engine) Load(ctx context.Context) (string, error) {
 	e.loading.Lock()
 	defer e.loading.Unlock()
-	ref := e.Image.Given
-	if ref == "" {
-		ref = imageName + ":" + e.Run
-	}
+	ref := cmp.Or(e.Image.Given, imageName+":"+e.Run)
 	have, err := e.Client.ImageInspect(ctx, ref)
 	switch {
 	case err != nil && !gone(err):

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,10 +49,7 @@ func (l *Lab) Hosts(ctx context.Context, req platform.HostRequest) (platform.Hos
 	if req.Count < 1 || req.Count > maxHosts {
 		return nil, fmt.Errorf("lab: %d hosts: the lab has addresses for 1 to %d", req.Count, maxHosts)
 	}
-	s := &site{lab: l, mtu: req.Underlay.MTU}
-	if s.mtu == 0 {
-		s.mtu = underlayMTU
-	}
+	s := &site{lab: l, mtu: cmp.Or(req.Underlay.MTU, underlayMTU)}
 	for i := range req.Count {
 		ns, err := s.namespace(ctx, 1, nothing)
 		if err != nil {
