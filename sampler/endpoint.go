@@ -65,22 +65,17 @@ var features = map[string]string{
 }
 
 func offloads(device string) (map[string]bool, error) {
-	tool, err := ethtool.NewEthtool()
-	if err != nil {
-		return nil, fmt.Errorf("sampler: ethtool: %w", err)
-	}
-	defer tool.Close()
-	state, err := tool.Features(device)
-	if err != nil {
-		return nil, fmt.Errorf("sampler: offloads of %s: %w", device, err)
-	}
 	on := make(map[string]bool)
-	for kernel, name := range features {
-		if v, ok := state[kernel]; ok {
-			on[name] = v
+	err := nl.Ethtool("", func(tool *ethtool.Ethtool) error {
+		state, err := tool.Features(device)
+		for kernel, name := range features {
+			if v, ok := state[kernel]; ok {
+				on[name] = v
+			}
 		}
-	}
-	return on, nil
+		return wrap.Error(err, "offloads of %s", device)
+	})
+	return on, wrap.Error(err, "sampler")
 }
 
 // Condition is the state that an endpoint must be in to be comparable with others. It is about the
@@ -138,18 +133,15 @@ func Keep(path string, peer netip.Addr) (restore func() error, err error) {
 	var device string
 	var mtu int
 	on := map[string]bool{} // offloads
-	err = netns.Do(path, func() error {
-		err := nl.With("", func(n *nl.NS) error {
-			link, err := n.Toward(peer)
-			if err == nil {
-				device, mtu = link.Attrs().Name, link.Attrs().MTU
-			}
-			return err
-		})
-		if err != nil {
-			return err
+	err = nl.With(path, func(n *nl.NS) error {
+		link, err := n.Toward(peer)
+		if err == nil {
+			device, mtu = link.Attrs().Name, link.Attrs().MTU
 		}
-		return withTool(func(tool *ethtool.Ethtool) error {
+		return err
+	})
+	if err == nil {
+		err = nl.Ethtool(path, func(tool *ethtool.Ethtool) error {
 			state, err := tool.FeaturesWithState(device)
 			for _, name := range offloadsOff {
 				if s := state[name]; s.Active && !s.NeverChanged {
@@ -158,7 +150,7 @@ func Keep(path string, peer netip.Addr) (restore func() error, err error) {
 			}
 			return err
 		})
-	})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("sampler: device toward %s: %w", peer, err)
 	}
@@ -166,9 +158,7 @@ func Keep(path string, peer netip.Addr) (restore func() error, err error) {
 		if there, err := nl.HasDevice(path, device); err != nil || !there {
 			return err
 		}
-		err := netns.Do(path, func() error {
-			return withTool(func(tool *ethtool.Ethtool) error { return tool.Change(device, on) })
-		})
+		err := nl.Ethtool(path, func(tool *ethtool.Ethtool) error { return tool.Change(device, on) })
 		return wrap.Error(errors.Join(err, nl.With(path, func(n *nl.NS) error {
 			link, err := n.Link(device)
 			if err != nil || link.Attrs().MTU >= mtu {
@@ -177,16 +167,6 @@ func Keep(path string, peer netip.Addr) (restore func() error, err error) {
 			return n.MTU(device, mtu)
 		})), "sampler: restore %s", device)
 	}, nil
-}
-
-// withTool calls fn with ethtool's interface to the current network namespace.
-func withTool(fn func(*ethtool.Ethtool) error) error {
-	tool, err := ethtool.NewEthtool()
-	if err != nil {
-		return fmt.Errorf("ethtool: %w", err)
-	}
-	defer tool.Close()
-	return fn(tool)
 }
 
 // KeepWindow makes TCP connections in a network namespace keep their window while they rest; "" means
@@ -202,31 +182,27 @@ func KeepWindow(ns string) error {
 
 // turnOff turns the offloads of a device off, and returns the name of one that stays on, or "".
 func turnOff(device string) (refused string, err error) {
-	tool, err := ethtool.NewEthtool()
-	if err != nil {
-		return "", fmt.Errorf("sampler: ethtool: %w", err)
-	}
-	defer tool.Close()
-	state, err := tool.FeaturesWithState(device)
-	if err != nil {
-		return "", fmt.Errorf("sampler: offloads of %s: %w", device, err)
-	}
-	off := map[string]bool{}
-	for _, name := range offloadsOff {
-		if s, known := state[name]; known && s.Active && !s.NeverChanged {
-			off[name] = false
+	err = nl.Ethtool("", func(tool *ethtool.Ethtool) error {
+		state, err := tool.FeaturesWithState(device)
+		if err != nil {
+			return fmt.Errorf("offloads of %s: %w", device, err)
 		}
-	}
-	if err := tool.Change(device, off); err != nil {
-		return "", fmt.Errorf("sampler: turn offloads of %s off: %w", device, err)
-	}
-	if state, err = tool.FeaturesWithState(device); err != nil {
-		return "", fmt.Errorf("sampler: offloads of %s: %w", device, err)
-	}
-	for _, name := range offloadsOff {
-		if state[name].Active {
-			return name + " of " + device, nil
+		off := map[string]bool{}
+		for _, name := range offloadsOff {
+			if s := state[name]; s.Active && !s.NeverChanged {
+				off[name] = false
+			}
 		}
-	}
-	return "", nil
+		if err := tool.Change(device, off); err != nil {
+			return fmt.Errorf("turn offloads of %s off: %w", device, err)
+		}
+		state, err = tool.FeaturesWithState(device)
+		for _, name := range offloadsOff {
+			if state[name].Active && refused == "" {
+				refused = name + " of " + device
+			}
+		}
+		return wrap.Error(err, "offloads of %s", device)
+	})
+	return refused, wrap.Error(err, "sampler")
 }

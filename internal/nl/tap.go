@@ -87,16 +87,23 @@ func TUN(name string) (*os.File, error) {
 // device.
 const txChecksum = "tx-checksum-ip-generic"
 
-// CompleteChecksums makes the kernel compute the checksums, and do the segmentation, of packets that
-// leave through a device of the namespace at path. Otherwise both are left to hardware that a virtual
-// device does not have, and a program that receives the frames gets wrong ones.
-func CompleteChecksums(path, device string) error {
+// Ethtool calls fn with ethtool's interface to the network namespace at path; "" means the current one.
+func Ethtool(path string, fn func(*ethtool.Ethtool) error) error {
 	return netns.Do(path, func() error {
 		tool, err := ethtool.NewEthtool()
 		if err != nil {
 			return fmt.Errorf("ethtool: %w", err)
 		}
 		defer tool.Close()
+		return fn(tool)
+	})
+}
+
+// CompleteChecksums makes the kernel compute the checksums, and do the segmentation, of packets that
+// leave through a device of the namespace at path. Otherwise both are left to hardware that a virtual
+// device does not have, and a program that receives the frames gets wrong ones.
+func CompleteChecksums(path, device string) error {
+	return Ethtool(path, func(tool *ethtool.Ethtool) error {
 		return wrap.Error(tool.Change(device, map[string]bool{txChecksum: false}), "turn %s of %s off", txChecksum, device)
 	})
 }
@@ -104,18 +111,10 @@ func CompleteChecksums(path, device string) error {
 // Offload reports whether an offload, by the kernel's name, is on for a device of the namespace at
 // path.
 func Offload(path, device, name string) (on bool, err error) {
-	err = netns.Do(path, func() error {
-		tool, err := ethtool.NewEthtool()
-		if err != nil {
-			return fmt.Errorf("ethtool: %w", err)
-		}
-		defer tool.Close()
+	err = Ethtool(path, func(tool *ethtool.Ethtool) error {
 		state, err := tool.Features(device)
-		if err != nil {
-			return fmt.Errorf("offloads of %s: %w", device, err)
-		}
 		on = state[name]
-		return nil
+		return wrap.Error(err, "offloads of %s", device)
 	})
 	return on, err
 }
