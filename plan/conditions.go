@@ -238,10 +238,7 @@ func (u Underlay) String() string {
 }
 
 // Set parses a shape from a suite or a flag.
-func (u *Underlay) Set(text string) (err error) {
-	*u, err = ParseUnderlay(text)
-	return err
-}
+func (u *Underlay) Set(text string) error { return set(u, ParseUnderlay, text) }
 
 // Instance is a type of machine for hire, whose network an underlay imitates.
 type Instance struct {

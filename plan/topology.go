@@ -46,10 +46,7 @@ func (t Topology) String() string {
 }
 
 // Set parses a topology from a suite or a flag.
-func (t *Topology) Set(text string) (err error) {
-	*t, err = ParseTopology(text)
-	return err
-}
+func (t *Topology) Set(text string) error { return set(t, ParseTopology, text) }
 
 // Ports of servers: below the ephemeral ports, which begin at 32768.
 const (

@@ -48,8 +48,11 @@ func (s Size) String() string {
 }
 
 // Set parses a size from a suite or a flag.
-func (s *Size) Set(text string) (err error) {
-	*s, err = ParseSize(text)
+func (s *Size) Set(text string) error { return set(s, ParseSize, text) }
+
+// set sets a value to what parse reads from a text, as flags and suites do.
+func set[T any](to *T, parse func(text string) (T, error), text string) (err error) {
+	*to, err = parse(text)
 	return err
 }
 
@@ -84,10 +87,7 @@ func (r Ratio) meant() string {
 }
 
 // Set parses a ratio from a suite or a flag.
-func (r *Ratio) Set(text string) (err error) {
-	*r, err = ParseRatio(text)
-	return err
-}
+func (r *Ratio) Set(text string) error { return set(r, ParseRatio, text) }
 
 // decimal reads digits with at most one point among them, times ten to the
 // exponent. It is stricter than strconv, which reads inf, 0x1p4 and 1e9 as well.
@@ -135,10 +135,7 @@ func ParseBitRate(text string) (BitRate, error) {
 func (b BitRate) String() string { return inThousands(b, "", "K", "M", "G", "T") }
 
 // Set parses a rate from a suite or a flag.
-func (b *BitRate) Set(text string) (err error) {
-	*b, err = ParseBitRate(text)
-	return err
-}
+func (b *BitRate) Set(text string) error { return set(b, ParseBitRate, text) }
 
 // unit is a suffix of a number, in lower case, with its factor: 10^ten × times.
 type unit struct {
