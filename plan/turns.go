@@ -150,13 +150,9 @@ const (
 type Able struct {
 	// Together is how many networks may stand at once in addition to their baseline; 0 is as many as there is room for.
 	Together int
-	// Apart has the networks that stand alone for their own sake.
-	Apart map[string]bool
-	// Carried has the networks whose daemons carry the payload. They stand only with their baseline: among 20 others they
-	// have a tenth less throughput, and their figures must not depend on what else is measured.
-	Carried map[string]bool
-	// Relays has the networks whose traffic is relayed with the machine's own congestion control.
-	Relays map[string]bool
+	// Rooms has the room of each network. One that is Carried stands only with its baseline: among 20 others it has a tenth
+	// less throughput, and its figures must not depend on what else is measured.
+	Rooms map[string]Room
 	// Bounded reports whether a network is one of those of which only Room can stand at once. If Room is 1, each of
 	// them stands alone.
 	Bounded func(network string) bool
@@ -170,8 +166,8 @@ type Room struct {
 	Crowd   int  // containers of all of them together, unless one alone has more
 	Single  bool // two of its kind, as twins are, cannot
 	Apart   bool // it stands alone
-	Relays  bool // see network.Info
-	Carried bool // likewise
+	Relays  bool // its traffic is relayed with the machine's own congestion control
+	Carried bool // its daemons carry the payload
 }
 
 // like returns how many networks like that of a cell can stand at once.
@@ -188,13 +184,12 @@ func (r Room) like(c record.Cell) int {
 // AbleTo works out which of a run's networks can stand at once. The result is the same in every round, so that a network
 // is always measured in the same way.
 func AbleTo(cells []record.Cell, set record.Settings, room func(network string) Room, turns func(tool, workload string) bool) Able {
-	bounded, apart, relays, carried := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
+	bounded, rooms := map[string]bool{}, map[string]Room{}
 	among, least := 0, 0
 	for _, v := range group(cells) {
 		r := room(v.Network)
-		relays[v.Network], carried[v.Network] = r.Relays, r.Carried
+		rooms[v.Network] = r
 		if r.Apart {
-			apart[v.Network] = true
 			continue
 		}
 		n := r.like(v.Cell)
@@ -211,9 +206,7 @@ func AbleTo(cells []record.Cell, set record.Settings, room func(network string) 
 	fit := among <= least
 	return Able{
 		Together: set.Together,
-		Apart:    apart,
-		Relays:   relays,
-		Carried:  carried,
+		Rooms:    rooms,
 		Bounded:  func(network string) bool { return !fit && bounded[network] },
 		Room:     least,
 		Turns:    turns,
@@ -230,7 +223,7 @@ func (a Able) rank(network string) int {
 
 // alone reports whether a network can stand at once with no other.
 func (a Able) alone(network string) bool {
-	return a.Apart[network] || a.Room == 1 && a.Bounded(network)
+	return a.Rooms[network].Apart || a.Room == 1 && a.Bounded(network)
 }
 
 // able calls AbleTo with what is known of platforms, networks and tools.
@@ -326,7 +319,7 @@ func (a Able) mostAlike(v record.Cell) int {
 // hold reports whether networks that all have the same number of containers may stand at once, and there is room for them.
 func (a Able) hold(visits []Visit) bool {
 	bounded := record.Those(visits, func(v Visit) bool { return a.Bounded(v.Network) })
-	crowded := slices.ContainsFunc(visits, func(v Visit) bool { return a.Carried[v.Network] }) && len(visits) > 1 && !pair(visits)
+	crowded := slices.ContainsFunc(visits, func(v Visit) bool { return a.Rooms[v.Network].Carried }) && len(visits) > 1 && !pair(visits)
 	return len(visits) <= a.mostAlike(visits[0].Cell) && (len(bounded) <= a.Room || len(visits) == 1) && !crowded
 }
 
@@ -347,13 +340,13 @@ func cut(all []Visit, able Able) (groups []Group) {
 	if containersOf(all[0].Cell) <= mostContainers {
 		compared = comparedIn(all)
 	}
-	carried := func(m member) bool { return able.Carried[m.Network] }
+	carried := func(m member) bool { return able.Rooms[m.Network].Carried }
 	members := membersOf(all, compared)
 	for _, m := range record.Those(members, carried) {
 		groups = append(groups, partOf(all, m.cells, compared))
 	}
 	others := deal(all, slices.DeleteFunc(members, carried), compared, able)
-	if able.Carried[all[0].Network] { // so that the end of the time does not always cut off the same ones
+	if able.Rooms[all[0].Network].Carried { // so that the end of the time does not always cut off the same ones
 		groups = append(groups, others...)
 	} else {
 		groups = append(others, groups...)
@@ -492,7 +485,7 @@ func (c Contest) Beside(r *rand.Rand) []record.Cell {
 func takesTurns(c record.Cell, set record.Settings, able Able) bool {
 	o, flows := c.Options, c.Pairs()*max(c.Options.Streams, 1)
 	control := cmp.Or(o.Congestion, set.Congestion, record.MachinesOwn)
-	if able.Relays[c.Network] {
+	if able.Rooms[c.Network].Relays {
 		control = record.MachinesOwn
 	}
 	return able.Turns(c.Tool, c.Workload) && c.Underlay == "" && control != record.MachinesOwn && !strings.HasPrefix(control, "bbr") &&

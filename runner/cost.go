@@ -41,7 +41,7 @@ func (r *Runner) watchIdle(ctx context.Context, while time.Duration) error {
 // watchStanding watches the idle machine while networks of a group stand that have been measured, once a round, unless one
 // of them disturbs whatever stands beside it. Right after they have been taken down would be too early; see leftover.
 func (r *Runner) watchStanding(ctx context.Context, g plan.Group) error {
-	apart := func(v plan.Visit) bool { return r.can.Apart[v.Network] }
+	apart := func(v plan.Visit) bool { return r.can.Rooms[v.Network].Apart }
 	if r.ahead.Watched > 0 || ctx.Err() != nil || r.hurry() || slices.ContainsFunc(g.Visits, apart) {
 		return nil
 	}
