@@ -19,7 +19,7 @@ import (
 
 // overlay is the network of docker network create -d overlay --attachable.
 func overlay(ctx context.Context, n *build) error {
-	t, err := n.overlaid(ctx, nil)
+	t, err := n.overlaid(ctx, map[string]string{})
 	if err != nil {
 		return err
 	}
@@ -37,12 +37,9 @@ func overlay(ctx context.Context, n *build) error {
 // besides the addresses that the nodes take.
 const mostChosen = 200
 
-// overlaid makes an overlay network on the swarm's manager.
+// overlaid makes an overlay network on the swarm's manager, with options to which it adds its own.
 func (n *build) overlaid(ctx context.Context, options map[string]string) (*tunnel, error) {
-	spec := engine.NetworkSpec{Name: "overlay", Driver: "overlay", Attachable: true, Options: map[string]string{}}
-	for k, v := range options {
-		spec.Options[k] = v
-	}
+	spec := engine.NetworkSpec{Name: "overlay", Driver: "overlay", Attachable: true, Options: options}
 	if n.engines[0].Borrowed() {
 		// The swarm accepts a subnet that is in use, but the network then never works.
 		n.Notes = append(n.Notes, "the swarm chose the addresses: those for benchmarking may be in use there")

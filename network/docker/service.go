@@ -28,7 +28,7 @@ func service(vip bool) func(context.Context, *build) error {
 				return err
 			}
 		}
-		t, err := n.overlaid(ctx, nil)
+		t, err := n.overlaid(ctx, map[string]string{})
 		if err != nil {
 			return err
 		}
