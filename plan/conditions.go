@@ -195,18 +195,13 @@ func ParseUnderlays(text string) ([]Underlay, error) {
 			seen[key] = true
 		}
 	}
-	var all []Underlay
-	for _, t := range texts {
+	return record.Tried(texts, func(t string) (Underlay, error) {
 		u, err := ParseUnderlay(t)
 		if err == nil && t == "" && len(texts) > 1 {
 			err = fmt.Errorf("%q is not part of a shape; write for example rate=1G,delay=1ms", t)
 		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, u)
-	}
-	return all, nil
+		return u, err
+	})
 }
 
 func (u Underlay) check() error {

@@ -64,6 +64,18 @@ func Try[T any](all []T, do func(T) error) error {
 	return nil
 }
 
+// Tried returns what do returns for each value, in their order, or the first error.
+func Tried[T, V any](all []T, do func(T) (V, error)) (values []V, err error) {
+	for _, one := range all {
+		v, err := do(one)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, v)
+	}
+	return values, nil
+}
+
 // AddNew appends values to a list, except those that it contains already.
 func AddNew[T comparable](all []T, values ...T) []T {
 	for _, v := range values {

@@ -359,18 +359,11 @@ func (f *runFlags) overridePlatform(s *plan.Suite, named bool) error {
 	return nil
 }
 
-func parseAll[T any](texts []string, parse func(string) (T, error)) (all []T, err error) {
+func parseAll[T any](texts []string, parse func(string) (T, error)) ([]T, error) {
 	if len(texts) == 0 {
 		return nil, errors.New("no value is given")
 	}
-	for _, text := range texts {
-		v, err := parse(text)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, v)
-	}
-	return all, nil
+	return record.Tried(texts, parse)
 }
 
 func parseShapes(texts []string) ([]plan.Underlay, error) {

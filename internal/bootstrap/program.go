@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"sync"
+
+	"nettoll/record"
 )
 
 // Program is a file of this machine, ready to be sent: an agent, or a part of another program.
@@ -100,19 +102,12 @@ type Tools struct {
 }
 
 // Parts returns what a program is loaded from.
-func (t *Tools) Parts(program string) (all []*Program, err error) {
+func (t *Tools) Parts(program string) ([]*Program, error) {
 	files, err := t.Files(program)
 	if err != nil {
 		return nil, err
 	}
-	for _, file := range files {
-		p, err := t.pack(file)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, p)
-	}
-	return all, nil
+	return record.Tried(files, t.pack)
 }
 
 // Sum returns the SHA-256 of a file, in hexadecimal digits.

@@ -125,15 +125,7 @@ func (s *Site) Place(ctx context.Context, h *Host, n int) ([]*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	nodes := make([]*Node, 0, n)
-	for _, e := range endpoints {
-		node, err := s.Adopt(h, e)
-		if err != nil {
-			return nil, err
-		}
-		nodes = append(nodes, node)
-	}
-	return nodes, nil
+	return record.Tried(endpoints, func(e platform.Endpoint) (*Node, error) { return s.Adopt(h, e) })
 }
 
 // ClientHost returns the host of client i: the hosts after the first in turn, or the servers' host
