@@ -12,9 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"nettoll/agent"
+	"nettoll/internal/atonce"
 	"nettoll/internal/bootstrap"
 	"nettoll/internal/oneline"
 	"nettoll/platform"
@@ -160,27 +159,24 @@ var serviceRights = []right{{"create", "", "services", ""}, {"get", "", "service
 // rights show later, when it refuses a request.
 func (o *Own) allowed(ctx context.Context, rights []right) error {
 	missing := make([]bool, len(rights))
-	var asking errgroup.Group
-	for i, r := range rights {
-		asking.Go(func() error {
-			var may struct {
-				Status struct{ Allowed, Denied bool }
-			}
-			err := o.entrance.Ask(ctx, http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", fields{
-				"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
-				"spec": fields{"resourceAttributes": fields{
-					"namespace": o.entrance.namespace, "verb": r.verb, "group": r.group, "resource": r.resource, "subresource": r.part,
-				}},
-			}, &may)
-			var s *Status
-			if err != nil && (!errors.As(err, &s) || s.Code == http.StatusUnauthorized) {
-				return o.refused("", err)
-			}
-			missing[i] = err == nil && !may.Status.Allowed
-			return nil
-		})
-	}
-	if err := asking.Wait(); err != nil {
+	err := atonce.All(ctx, -1, rights, func(_ context.Context, i int, r right) error {
+		var may struct {
+			Status struct{ Allowed, Denied bool }
+		}
+		err := o.entrance.Ask(ctx, http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", fields{
+			"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+			"spec": fields{"resourceAttributes": fields{
+				"namespace": o.entrance.namespace, "verb": r.verb, "group": r.group, "resource": r.resource, "subresource": r.part,
+			}},
+		}, &may)
+		var s *Status
+		if err != nil && (!errors.As(err, &s) || s.Code == http.StatusUnauthorized) {
+			return o.refused("", err)
+		}
+		missing[i] = err == nil && !may.Status.Allowed
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	var all []string

@@ -17,6 +17,7 @@ import (
 
 	"nettoll/agent"
 	"nettoll/docker/rootfs"
+	"nettoll/internal/atonce"
 	"nettoll/internal/await"
 	"nettoll/internal/bootstrap"
 	"nettoll/internal/cgroup"
@@ -105,14 +106,9 @@ func (c *Cluster) Run(ctx context.Context, specs ...PodSpec) ([]*Pod, error) {
 		}
 		c.pods = append(c.pods, p)
 	}
-	starting, within := errgroup.WithContext(ctx)
-	starting.SetLimit(atOnce)
-	for i, p := range all {
-		starting.Go(func() error {
-			return wrap.Error(c.start(within, p, specs[i]), "kubernetes: start pod %s", p.Name)
-		})
-	}
-	return all, starting.Wait()
+	return all, atonce.All(ctx, atOnce, all, func(ctx context.Context, i int, p *Pod) error {
+		return wrap.Error(c.start(ctx, p, specs[i]), "kubernetes: start pod %s", p.Name)
+	})
 }
 
 // look holds what the pods of a cluster have in common.

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"nettoll/internal/atonce"
 	"nettoll/internal/daemon"
 	"nettoll/internal/plumb"
 	"nettoll/internal/wrap"
@@ -194,13 +195,9 @@ const Rest = 3 * time.Second
 
 // InForce waits until all nodes of a private cluster have the rules of its services, and none of services that are gone.
 func (c *Cluster) InForce(ctx context.Context) error {
-	waiting, within := errgroup.WithContext(ctx)
-	for _, n := range c.Nodes {
-		waiting.Go(func() error {
-			return daemon.Until(within, ProxyPatience(len(c.ports)), func(ctx context.Context) error { return proxyMode.Serves(ctx, n.Host, c.ports) }, n.daemons...)
-		})
-	}
-	return waiting.Wait()
+	return atonce.All(ctx, -1, c.Nodes, func(ctx context.Context, _ int, n *Node) error {
+		return daemon.Until(ctx, ProxyPatience(len(c.ports)), func(ctx context.Context) error { return proxyMode.Serves(ctx, n.Host, c.ports) }, n.daemons...)
+	})
 }
 
 // PortsTaken is the error of ports of nodes that a service cannot have.

@@ -11,6 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"nettoll/agent"
+	"nettoll/internal/atonce"
+	"nettoll/internal/wrap"
 	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/sampler"
@@ -130,19 +132,9 @@ const atOnce = 32
 
 // ask calls do for all endpoints, several at a time, and returns the error of the first that failed.
 func ask(all []end, do func(i int, s end) error) error {
-	errs := make([]error, len(all))
-	var asking errgroup.Group
-	asking.SetLimit(atOnce)
-	for i, e := range all {
-		asking.Go(func() error {
-			if err := do(i, e); err != nil {
-				errs[i] = fmt.Errorf("%s: %w", e.Name(), err)
-			}
-			return nil
-		})
-	}
-	_ = asking.Wait() // always nil: the first error in the order of the endpoints is returned instead
-	return cmp.Or(errs...)
+	return cmp.Or(atonce.Each(atOnce, all, func(i int, e end) error {
+		return wrap.Error(do(i, e), "%s", e.Name())
+	})...)
 }
 
 // answers calls one method of every endpoint's agent and returns the answers.

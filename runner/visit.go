@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"nettoll/internal/atonce"
 	"nettoll/internal/emulated"
 	"nettoll/internal/oneline"
+	"nettoll/internal/wrap"
 	"nettoll/network"
 	"nettoll/plan"
 	"nettoll/platform"
@@ -100,12 +100,10 @@ const builtAtOnce = 8
 
 // each calls do for every network, for several at the same time.
 func each(visits []plan.Visit, do func(i int, v plan.Visit)) {
-	var working errgroup.Group
-	working.SetLimit(builtAtOnce)
-	for i, v := range visits {
-		working.Go(func() error { do(i, v); return nil })
-	}
-	_ = working.Wait() // do reports errors itself
+	atonce.Each(builtAtOnce, visits, func(i int, v plan.Visit) error {
+		do(i, v) // it reports errors itself
+		return nil
+	})
 }
 
 // buildAll builds networks and starts their agents, unless ctx has ended.
@@ -136,15 +134,13 @@ func (r *Runner) buildAll(ctx context.Context, g plan.Group) []*session {
 
 // closeAll takes networks down, in the same way as buildAll builds them.
 func (r *Runner) closeAll(ctx context.Context, visits []plan.Visit, stand map[record.Cell]*session) error {
-	errs := make([]error, len(visits))
-	each(visits, func(i int, v plan.Visit) {
-		if s := stand[v.Cell]; s != nil {
-			if err := s.close(ctx); err != nil {
-				errs[i] = fmt.Errorf("%s: take down: %w", v.Network, err)
-			}
+	return errors.Join(atonce.Each(builtAtOnce, visits, func(_ int, v plan.Visit) error {
+		s := stand[v.Cell]
+		if s == nil {
+			return nil
 		}
-	})
-	return errors.Join(errs...)
+		return wrap.Error(s.close(ctx), "%s: take down", v.Network)
+	})...)
 }
 
 // contests returns what is measured one after the other in a group, in random order: contests and

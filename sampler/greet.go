@@ -13,8 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"nettoll/internal/atonce"
 	"nettoll/network"
 )
 
@@ -56,7 +55,6 @@ func meet(ctx context.Context, pairs []Pair, g Greet) (*Unmet, error) {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	var answering sync.WaitGroup
-	var greeting errgroup.Group
 	for server, addrs := range at {
 		answering.Go(func() {
 			if err := server.Call(ctx, MethodAnswer, Answer{addrs, cookie}, nil); err != nil {
@@ -64,21 +62,17 @@ func meet(ctx context.Context, pairs []Pair, g Greet) (*Unmet, error) {
 			}
 		})
 	}
-	unmet, errs := make([]*Unmet, len(pairs)), make([]error, len(pairs))
+	unmet := make([]*Unmet, len(pairs))
 	const atOnce = 32 // clients that are asked concurrently
-	greeting.SetLimit(atOnce)
-	for i, p := range pairs {
-		greeting.Go(func() error {
-			g, got := g, Greeted{}
-			g.To, g.Cookie, g.OnlyTCP = p.At, cookie, p.OnlyTCP
-			errs[i] = p.Client.Call(ctx, MethodGreet, g, &got)
-			if errs[i] == nil && !got.Answered {
-				unmet[i] = &Unmet{i, got.Half, got.Last}
-			}
-			return nil
-		})
-	}
-	_ = greeting.Wait() // always nil: the errors are in errs
+	errs := atonce.Each(atOnce, pairs, func(i int, p Pair) error {
+		g, got := g, Greeted{}
+		g.To, g.Cookie, g.OnlyTCP = p.At, cookie, p.OnlyTCP
+		err := p.Client.Call(ctx, MethodGreet, g, &got)
+		if err == nil && !got.Answered {
+			unmet[i] = &Unmet{i, got.Half, got.Last}
+		}
+		return err
+	})
 	err := context.Cause(ctx)
 	cancel(nil)
 	answering.Wait()

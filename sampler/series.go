@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"nettoll/agent"
+	"nettoll/internal/atonce"
 	"nettoll/network"
 )
 
@@ -130,20 +130,16 @@ const lastTime = 20 * time.Millisecond
 func (s Series) Take(ctx context.Context, of network.Agent) ([]Reading, error) {
 	parts := slices.Collect(slices.Chunk(s.Moments, atOnce))
 	read := make([][]Reading, len(parts))
-	taking, within := errgroup.WithContext(ctx)
-	for i, part := range parts {
+	err := atonce.All(ctx, -1, parts, func(ctx context.Context, i int, part []Moment) error {
 		one := Series{Calls: s.Calls, Moments: part}
 		if i < len(parts)-1 {
 			one.Until = s.Moments[len(s.Moments)-1].At + int64(lastTime)
 		}
-		taking.Go(func() error {
-			err := of.Call(within, MethodSeries, one, &read[i])
-			if err == nil && len(read[i]) != len(part) {
-				err = fmt.Errorf("%d of %d readings", len(read[i]), len(part))
-			}
-			return err
-		})
-	}
-	err := taking.Wait()
+		err := of.Call(ctx, MethodSeries, one, &read[i])
+		if err == nil && len(read[i]) != len(part) {
+			err = fmt.Errorf("%d of %d readings", len(read[i]), len(part))
+		}
+		return err
+	})
 	return slices.Concat(read...), err
 }

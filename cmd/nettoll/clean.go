@@ -12,6 +12,7 @@ import (
 
 	"nettoll/docker/dial"
 	"nettoll/docker/engine"
+	"nettoll/internal/atonce"
 	"nettoll/internal/cgroup"
 	"nettoll/internal/remote"
 )
@@ -168,7 +169,7 @@ func (f cleanFlags) sweep(ctx context.Context) []swept {
 	dials := f.engines.dial()
 	all := make([]swept, len(dials))
 	keep := func(t engine.Trace) bool { return t.State == engine.Going || t.State == engine.Unknown && !f.all }
-	errs := engine.Each(-1, dials, func(i int, dial dialEngine) error {
+	errs := atonce.Each(-1, dials, func(i int, dial dialEngine) error {
 		c, _, err := dial(ctx)
 		if f.absent(err) {
 			return nil

@@ -18,6 +18,7 @@ import (
 
 	"nettoll/docker/engine"
 	"nettoll/docker/rootfs"
+	"nettoll/internal/atonce"
 	"nettoll/internal/bootstrap"
 	"nettoll/internal/cgroup"
 	"nettoll/internal/program"
@@ -373,7 +374,7 @@ func labImage() (*rootfs.Image, error) {
 // loadAll loads the image on all nodes, and returns its name.
 func loadAll(ctx context.Context, nodes []*engine.Host) (image string, err error) {
 	images := make([]string, len(nodes))
-	errs := engine.Each(-1, nodes, func(i int, h *engine.Host) (err error) {
+	errs := atonce.Each(-1, nodes, func(i int, h *engine.Host) (err error) {
 		images[i], err = h.Engine.Load(ctx)
 		return err
 	})

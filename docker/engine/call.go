@@ -11,7 +11,6 @@ import (
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
-	"golang.org/x/sync/errgroup"
 
 	"nettoll/internal/oneline"
 )
@@ -41,22 +40,6 @@ func (e *Engine) heard(err error) { e.silent.Store(errors.Is(err, context.Deadli
 
 // pause is the time between two questions to an engine about the same thing.
 const pause = 10 * time.Millisecond
-
-// Each calls do for all elements concurrently, at most limit at a time, or without a limit if it is
-// -1. The errors are in the order of the elements.
-func Each[T any](limit int, all []T, do func(i int, one T) error) []error {
-	errs := make([]error, len(all))
-	var doing errgroup.Group
-	doing.SetLimit(limit)
-	for i, one := range all {
-		doing.Go(func() error {
-			errs[i] = do(i, one)
-			return nil
-		})
-	}
-	_ = doing.Wait()
-	return errs
-}
 
 // failed returns an error that says what an engine did not do, and why.
 func failed(err error, format string, args ...any) error {

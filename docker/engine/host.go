@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"nettoll/internal/atonce"
 	"nettoll/internal/nl"
 	"nettoll/internal/nsexec"
 	"nettoll/platform"
@@ -241,7 +242,7 @@ func (h *Host) Run(ctx context.Context, specs ...Spec) ([]*Container, error) {
 		specs[i].full = h.fullName(specs[i].Name)
 	}
 	all := make([]*Container, len(specs))
-	err := cmp.Or(Each(atOnce, specs, func(i int, s Spec) error {
+	err := cmp.Or(atonce.Each(atOnce, specs, func(i int, s Spec) error {
 		c, err := h.Engine.start(ctx, s, h.reachable())
 		if err != nil {
 			return err
@@ -274,7 +275,7 @@ func (h *Host) Empty(ctx context.Context) error {
 	was := h.forget()
 	var errs []error
 	for stage, all := range was.removals {
-		for i, err := range Each(atOnce, all, func(_ int, remove removal) error { return remove(ctx) }) {
+		for i, err := range atonce.Each(atOnce, all, func(_ int, remove removal) error { return remove(ctx) }) {
 			if err != nil {
 				errs = append(errs, err)
 				h.holds(stage, all[i])

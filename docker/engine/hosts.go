@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"nettoll/internal/atonce"
 	"nettoll/internal/emulated"
 	"nettoll/platform"
 	"nettoll/record"
@@ -59,7 +60,7 @@ func (h *Hosts) Close(ctx context.Context) error {
 	}
 	// All at the same time, since the manager's networks can be removed only when the containers on all hosts are
 	// gone.
-	err := errors.Join(Each(-1, all, func(_ int, host *Host) error { return host.Empty(ctx) })...)
+	err := errors.Join(atonce.Each(-1, all, func(_ int, host *Host) error { return host.Empty(ctx) })...)
 	if err == nil && h.Swarm != nil {
 		err = settle(ctx, all)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
+	"nettoll/internal/atonce"
 	"nettoll/internal/await"
 	"nettoll/internal/emulated"
 )
@@ -70,7 +71,7 @@ func (h *Host) RemoveBut(ctx context.Context, these ...*Container) error {
 	if err != nil {
 		return failed(err, "list containers")
 	}
-	return errors.Join(Each(atOnce, all.Items, func(_ int, c container.Summary) error {
+	return errors.Join(atonce.Each(atOnce, all.Items, func(_ int, c container.Summary) error {
 		own := slices.ContainsFunc(c.Names, func(name string) bool { return strings.HasPrefix(name, "/"+h.fullName(h.name)) })
 		if !own || slices.ContainsFunc(these, func(k *Container) bool { return k.id == c.ID }) {
 			return nil

@@ -15,6 +15,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"nettoll/agent"
+	"nettoll/internal/atonce"
 	"nettoll/internal/await"
 	"nettoll/internal/emulated"
 	"nettoll/internal/wrap"
@@ -46,7 +47,7 @@ func (s *Swarm) Serve(ctx context.Context, specs ...ServiceSpec) ([]*Service, er
 	for i, spec := range specs {
 		names[i] = spec.Host.Number()
 	}
-	err := cmp.Or(Each(atOnce, specs, func(i int, spec ServiceSpec) (err error) {
+	err := cmp.Or(atonce.Each(atOnce, specs, func(i int, spec ServiceSpec) (err error) {
 		all[i], err = s.serve(ctx, names[i], spec)
 		return wrap.Error(err, "docker: service %s", names[i])
 	})...)

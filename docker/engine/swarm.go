@@ -14,6 +14,7 @@ import (
 	"github.com/moby/moby/api/types/swarm"
 	"github.com/moby/moby/client"
 
+	"nettoll/internal/atonce"
 	"nettoll/internal/await"
 	"nettoll/internal/daemon"
 	"nettoll/internal/emulated"
@@ -249,7 +250,7 @@ func (h *Host) hasIngress(ctx context.Context) error {
 // outlives its engine. It leaves the user's engines alone.
 func Clear(ctx context.Context, hosts []*Host) error {
 	hosts = slices.DeleteFunc(slices.Clone(hosts), (*Host).Borrowed)
-	return errors.Join(Each(-1, hosts, func(_ int, h *Host) error { return h.clear(ctx) })...)
+	return errors.Join(atonce.Each(-1, hosts, func(_ int, h *Host) error { return h.clear(ctx) })...)
 }
 
 func (h *Host) clear(ctx context.Context) error {

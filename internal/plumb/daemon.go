@@ -9,8 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
+	"nettoll/internal/atonce"
 	"nettoll/internal/daemon"
 	"nettoll/internal/nl"
 )
@@ -20,14 +19,10 @@ import (
 // those that did not become ready.
 func (s *Site) Start(ctx context.Context, start func(context.Context, *Host) (*daemon.Daemon, error)) ([]*daemon.Daemon, error) {
 	all := make([]*daemon.Daemon, len(s.Hosts))
-	wait, ctx := errgroup.WithContext(ctx)
-	for i, h := range s.Hosts {
-		wait.Go(func() (err error) {
-			all[i], err = start(ctx, h)
-			return err
-		})
-	}
-	return all, wait.Wait()
+	return all, atonce.All(ctx, -1, s.Hosts, func(ctx context.Context, i int, h *Host) (err error) {
+		all[i], err = start(ctx, h)
+		return err
+	})
 }
 
 // wireguardSockets is where wireguard-go creates its sockets, for wg(8) and similar programs.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"nettoll/agent"
+	"nettoll/internal/atonce"
 	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/workload"
@@ -222,13 +223,9 @@ func (c Command) at(ctx context.Context, e platform.Endpoint, alone bool) (Comma
 
 // observe measures the CPU time of all servers over the window.
 func (r *running) observe(ctx context.Context, w window) {
-	errs := make([]error, len(r.servers))
-	var all sync.WaitGroup
-	for i := range r.servers {
-		s := &r.servers[i]
-		all.Go(func() { errs[i] = s.agent.Call(ctx, methodObserve, observeParams{s.id, w}, &s.cpu) })
-	}
-	all.Wait()
+	errs := atonce.Each(-1, r.servers, func(i int, s serving) error {
+		return s.agent.Call(ctx, methodObserve, observeParams{s.id, w}, &r.servers[i].cpu)
+	})
 	if ctx.Err() == nil {
 		r.failed = errors.Join(errs...)
 	}

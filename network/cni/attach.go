@@ -1,6 +1,7 @@
 package cni
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +11,8 @@ import (
 	"sync"
 
 	"github.com/containernetworking/cni/libcni"
-	"golang.org/x/sync/errgroup"
 
+	"nettoll/internal/atonce"
 	"nettoll/internal/nl"
 	"nettoll/internal/oneline"
 	"nettoll/internal/plumb"
@@ -106,20 +107,13 @@ func reachable(ns string) string {
 
 // each runs do for all containers, a few at a time, and returns the first error.
 func each(ctx context.Context, nodes []*plumb.Node, do func(context.Context, *plumb.Node) error) error {
-	some, working := errgroup.WithContext(ctx)
-	some.SetLimit(parallel)
-	for _, n := range nodes {
-		some.Go(func() error {
-			if working.Err() != nil {
-				return nil
-			}
-			return do(working, n)
-		})
-	}
-	if err := some.Wait(); err != nil {
-		return err
-	}
-	return context.Cause(ctx)
+	err := atonce.All(ctx, parallel, nodes, func(ctx context.Context, _ int, n *plumb.Node) error {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return do(ctx, n)
+	})
+	return cmp.Or(err, context.Cause(ctx))
 }
 
 // detach undoes the attachment of the containers, until ctx ends.

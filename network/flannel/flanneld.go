@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"sync"
 	"time"
 
+	"nettoll/internal/atonce"
 	"nettoll/internal/daemon"
 	"nettoll/internal/nsexec"
 	"nettoll/internal/plumb"
@@ -87,15 +87,12 @@ func run(ctx context.Context, h *plumb.Host, program string, args ...string) err
 func (b *build) ending() {
 	end := func(how func(*daemon.Daemon) error) func(context.Context) error {
 		return func(context.Context) error {
-			errs := make([]error, len(b.flannelds))
-			var all sync.WaitGroup
-			for i, d := range b.flannelds {
-				if d != nil {
-					all.Go(func() { errs[i] = how(d) })
+			return errors.Join(atonce.Each(-1, b.flannelds, func(_ int, d *daemon.Daemon) error {
+				if d == nil {
+					return nil
 				}
-			}
-			all.Wait()
-			return errors.Join(errs...)
+				return how(d)
+			})...)
 		}
 	}
 	b.Push("flanneld on all hosts", end(func(d *daemon.Daemon) error { return d.Kill() }))

@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"nettoll/internal/atonce"
 	"nettoll/internal/emulated"
 	"nettoll/internal/plumb"
 	"nettoll/internal/remote"
@@ -133,32 +131,28 @@ func (o overlay) build(ctx context.Context, n *build) error {
 	if o.daemons {
 		n.Push("daemons on the machines", func(ctx context.Context) error { return n.endDaemons(ctx, o.name, routers) })
 	}
-	building, within := new(errgroup.Group), ctx
-	if o.daemons { // they wait for those of the other machines, unless one of these has failed
-		building, within = errgroup.WithContext(ctx)
-	}
-	for i := range n.Hosts {
-		building.Go(func() error {
-			m := n.machines[i]
-			router, err := m.Space(within)
-			if err != nil {
-				return err
-			}
-			part := plumb.Part{Name: o.name, Families: o.families, Uplinks: uplinks, Own: i, Router: router, Containers: n.spaces[i], Secret: secret[:], Place: n.Beside}
-			if o.published {
-				part.Topo = n.Topo
-			}
-			routers[i] = m.In(router)
-			if err := o.buildPart(within, m, part, &built[i]); err != nil {
-				return err
-			}
-			if lacks := built[i].Missing; lacks != nil {
-				return lacks.Unsupported(m.Known())
-			}
-			return nil
-		})
-	}
-	if err := building.Wait(); err != nil {
+	err := atonce.All(ctx, -1, n.machines, func(within context.Context, i int, m *remote.Host) error {
+		if !o.daemons { // daemons wait for those of the other machines, unless one of these has failed
+			within = ctx
+		}
+		router, err := m.Space(within)
+		if err != nil {
+			return err
+		}
+		part := plumb.Part{Name: o.name, Families: o.families, Uplinks: uplinks, Own: i, Router: router, Containers: n.spaces[i], Secret: secret[:], Place: n.Beside}
+		if o.published {
+			part.Topo = n.Topo
+		}
+		routers[i] = m.In(router)
+		if err := o.buildPart(within, m, part, &built[i]); err != nil {
+			return err
+		}
+		if lacks := built[i].Missing; lacks != nil {
+			return lacks.Unsupported(m.Known())
+		}
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	for i, h := range n.Hosts {
@@ -262,19 +256,17 @@ func counted(c plumb.Counter, on *remote.Host) network.Hop {
 
 // endDaemons ends the daemons of all parts, so that they do not keep the namespaces.
 func (n *build) endDaemons(ctx context.Context, name string, routers []remote.Container) error {
-	errs := make([]error, len(routers))
-	var ending sync.WaitGroup
-	for i, r := range routers {
-		if m := n.machines[i]; r.Space != "" && m.Err() == nil {
-			ending.Go(func() {
-				if errs[i] = m.Call(ctx, plumb.MethodEnd(name), r.Space, nil); m.Err() != nil {
-					errs[i] = nil // they have ended with the agent
-				}
-			})
+	return errors.Join(atonce.Each(-1, routers, func(i int, r remote.Container) error {
+		m := n.machines[i]
+		if r.Space == "" || m.Err() != nil {
+			return nil
 		}
-	}
-	ending.Wait()
-	return errors.Join(errs...)
+		err := m.Call(ctx, plumb.MethodEnd(name), r.Space, nil)
+		if m.Err() != nil { // they have ended with the agent
+			return nil
+		}
+		return err
+	})...)
 }
 
 // broken returns what is wrong with the parts.

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/procfs"
 
 	"nettoll/docker/engine"
+	"nettoll/internal/atonce"
 	"nettoll/platform"
 	"nettoll/record"
 )
@@ -101,7 +102,7 @@ func (d *Docker) newSet(ctx context.Context, req platform.HostRequest, s engine.
 		return nil, err
 	}
 	made := &set{req: req, settings: s, under: under, engines: make([]*engine.Private, req.Count)}
-	err = errors.Join(engine.Each(-1, under.All(), func(i int, h platform.Host) (err error) {
+	err = errors.Join(atonce.Each(-1, under.All(), func(i int, h platform.Host) (err error) {
 		made.engines[i], err = engine.StartPrivate(ctx, h, i, d.o.Run, d.o.Image, s)
 		return err
 	})...)
@@ -184,6 +185,6 @@ func (s *set) hosts() []*engine.Host {
 // close ends the engines and releases their hosts.
 func (s *set) close(ctx context.Context) error {
 	started := slices.DeleteFunc(slices.Clone(s.engines), func(e *engine.Private) bool { return e == nil })
-	errs := engine.Each(-1, started, func(_ int, e *engine.Private) error { return e.Stop() })
+	errs := atonce.Each(-1, started, func(_ int, e *engine.Private) error { return e.Stop() })
 	return errors.Join(append(errs, s.under.Close(ctx))...)
 }

@@ -11,8 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"nettoll/internal/atonce"
 	"nettoll/internal/bootstrap"
 	"nettoll/internal/remote"
 	"nettoll/network"
@@ -75,19 +74,15 @@ func (s *SSH) reach(ctx context.Context) error {
 		return nil
 	}
 	all := make([]*machine, len(s.o.Targets))
-	var loggingIn errgroup.Group
-	for i, target := range s.o.Targets {
-		loggingIn.Go(func() error {
-			if i < len(s.machines) && !s.machines[i].lost() {
-				all[i] = s.machines[i]
-				return nil
-			}
-			l, err := s.connect(ctx, fmt.Sprintf("h%d", i+1), target)
-			all[i] = l
-			return err
-		})
-	}
-	err := loggingIn.Wait()
+	err := atonce.All(ctx, -1, s.o.Targets, func(_ context.Context, i int, target string) error {
+		if i < len(s.machines) && !s.machines[i].lost() {
+			all[i] = s.machines[i]
+			return nil
+		}
+		l, err := s.connect(ctx, fmt.Sprintf("h%d", i+1), target)
+		all[i] = l
+		return err
+	})
 	if err == nil {
 		err = s.join(ctx, all)
 	}
@@ -149,16 +144,12 @@ func (s *SSH) Machines(ctx context.Context, req platform.HostRequest) (*remote.H
 func (s *SSH) Send(ctx context.Context, path string, alone bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var sending errgroup.Group
-	for _, m := range s.machines {
-		sending.Go(func() error {
-			if _, err := m.Host.Send(ctx, path, alone); err != nil && !errors.Is(err, platform.ErrUnsupported) {
-				return fmt.Errorf("send %s: %w", path, err)
-			}
-			return nil
-		})
-	}
-	return sending.Wait()
+	return atonce.All(ctx, -1, s.machines, func(_ context.Context, _ int, m *machine) error {
+		if _, err := m.Host.Send(ctx, path, alone); err != nil && !errors.Is(err, platform.ErrUnsupported) {
+			return fmt.Errorf("send %s: %w", path, err)
+		}
+		return nil
+	})
 }
 
 // Agents returns the agents of the machines.
@@ -193,15 +184,12 @@ func (s *SSH) Sweep(ctx context.Context, how remote.Sweep) (all []Swept) {
 }
 
 // Close ends the agents.
-func (s *SSH) Close(context.Context) error {
+func (s *SSH) Close(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var closing errgroup.Group
-	for _, h := range s.machines {
-		closing.Go(h.close)
-	}
+	err := atonce.All(ctx, -1, s.machines, func(_ context.Context, _ int, m *machine) error { return m.close() })
 	s.machines = nil
-	return closing.Wait()
+	return err
 }
 
 // lost reports whether the agent has ended.

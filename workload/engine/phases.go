@@ -7,9 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"nettoll/agent"
+	"nettoll/internal/atonce"
 	"nettoll/record"
 	"nettoll/workload"
 )
@@ -149,18 +148,14 @@ func (t *trial) all(do func(*party)) {
 // each runs a function for the given parties at once. The first failure ends the others and is
 // returned.
 func (t *trial) each(ctx context.Context, parties []*party, do func(context.Context, *party) error) error {
-	group, inner := errgroup.WithContext(ctx)
-	for _, p := range parties {
-		group.Go(func() error {
-			err := do(inner, p)
-			ended := inner.Err() != nil && ctx.Err() == nil // by the failure of another
-			if err == nil || ended {
-				return err
-			}
-			return t.explain(ctx, fmt.Errorf("%v: %w", p, err))
-		})
-	}
-	return group.Wait()
+	return atonce.All(ctx, -1, parties, func(inner context.Context, _ int, p *party) error {
+		err := do(inner, p)
+		ended := inner.Err() != nil && ctx.Err() == nil // by the failure of another
+		if err == nil || ended {
+			return err
+		}
+		return t.explain(ctx, fmt.Errorf("%v: %w", p, err))
+	})
 }
 
 // explain prefers the cause of a failure to its consequence: that the caller gave up, or that an
