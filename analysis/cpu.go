@@ -58,28 +58,18 @@ var cpuUses = []struct {
 func counted(seconds float64) (float64, bool) { return seconds, seconds > 0 }
 
 func containers(t *record.Trial) (seconds float64, known bool) {
-	for _, c := range t.CPU.Containers {
-		seconds += c.CPU
-	}
-	return counted(seconds)
+	return counted(record.Sum(t.CPU.Containers, func(c record.ContainerCPU) float64 { return c.CPU }))
 }
 
 // daemons returns the CPU time of the daemons on the given hosts, or of all daemons if none is given.
-func daemons(t *record.Trial, hosts ...string) (seconds float64) {
-	for _, d := range t.CPU.Daemons {
-		if len(hosts) == 0 || slices.Contains(hosts, d.Host) {
-			seconds += d.Total()
-		}
-	}
-	return seconds
+func daemons(t *record.Trial, hosts ...string) float64 {
+	there := func(d record.ProcessCPU) bool { return len(hosts) == 0 || slices.Contains(hosts, d.Host) }
+	return record.Sum(record.Those(t.CPU.Daemons, there), record.ProcessCPU.Total)
 }
 
 // nodeDaemons returns the CPU time of the daemons of all nodes.
-func nodeDaemons(t *record.Trial) (seconds float64) {
-	for _, d := range t.CPU.NodeDaemons {
-		seconds += d.CPU
-	}
-	return seconds
+func nodeDaemons(t *record.Trial) float64 {
+	return record.Sum(t.CPU.NodeDaemons, func(d record.DaemonCPU) float64 { return d.CPU })
 }
 
 // loads returns the values of a figure of CPU use in the OK trials. Those of daemons and of containers exist

@@ -132,12 +132,7 @@ func weight(b hdrhistogram.Bar) float64 {
 }
 
 // underWay is the time that the transactions of all bars took, in nanoseconds.
-func underWay(bars []hdrhistogram.Bar) (sum float64) {
-	for _, b := range bars {
-		sum += weight(b)
-	}
-	return sum
-}
+func underWay(bars []hdrhistogram.Bar) float64 { return record.Sum(bars, weight) }
 
 // CompleteTrial brings a trial to what this version would have recorded: it adds figures that
 // can be computed from it, and removes those of old run files whose meaning has changed.

@@ -103,11 +103,8 @@ func (s series) skipped() bool {
 }
 
 // last returns the last round with a trial, or 0.
-func (s series) last() (round int) {
-	for _, t := range s.trials {
-		round = max(round, t.Round)
-	}
-	return round
+func (s series) last() int {
+	return record.Most(s.trials, func(t *record.Trial) int { return t.Round })
 }
 
 // points returns the values of a metric in the OK trials. Values in

@@ -147,10 +147,7 @@ func outliers(points []Point, least float64) []Point {
 	}
 	deviation := func(p Point) float64 { return math.Abs(p.Value/middle - 1) }
 	deviations := record.Each(points, deviation)
-	mean := 0.0
-	for _, d := range deviations {
-		mean += d / float64(len(points))
-	}
+	mean := record.Sum(deviations, func(d float64) float64 { return d / float64(len(points)) })
 	scale := medianOf(deviations) / 0.6745
 	if scale == 0 {
 		scale = 1.2533 * mean

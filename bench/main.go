@@ -167,10 +167,7 @@ func doAll(ctx context.Context, all []*work) error {
 			}
 		}
 		w.program, w.dir = program, dir
-		var left time.Duration
-		for _, later := range all[i:] {
-			left += later.takes
-		}
+		left := record.Sum(all[i:], func(later *work) time.Duration { return later.takes })
 		if w.takes > 0 {
 			fmt.Fprintf(os.Stderr, "%d of %d: %s; %v since the beginning, about %v left\n", i+1, len(all), w.name, time.Since(begun).Round(time.Second), left)
 		}

@@ -231,10 +231,7 @@ func (s Suite) checkFiles(known Known, topologies []Topology, drives []drive) er
 		each  = 4   // held by the runner for each process: three pipes and the process itself
 		spare = 100 // for other files of a process
 	)
-	streams := 1
-	for _, d := range drives {
-		streams = max(streams, d.options.Streams)
-	}
+	streams := max(1, record.Most(drives, func(d drive) int { return d.options.Streams }))
 	for i, t := range topologies {
 		pairs := t.Clients * t.Processes
 		runner := each*(t.Servers+pairs) + t.Servers + t.Clients

@@ -1,6 +1,9 @@
 package record
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // First returns the first value for which such is true.
 func First[T any](all []T, such func(T) bool) (one T, found bool) {
@@ -52,6 +55,22 @@ func Found[T, V any](all []T, find func(T) (V, bool)) (values []V) {
 		}
 	}
 	return values
+}
+
+// Sum adds up what of returns for the values, in their order.
+func Sum[T any, V cmp.Ordered](all []T, of func(T) V) (sum V) {
+	for _, one := range all {
+		sum += of(one)
+	}
+	return sum
+}
+
+// Most returns the greatest of what of returns for the values, and at least 0.
+func Most[T any, V cmp.Ordered](all []T, of func(T) V) (most V) {
+	for _, one := range all {
+		most = max(most, of(one))
+	}
+	return most
 }
 
 // Try calls do with the values, in their order, until it fails, and returns its error.

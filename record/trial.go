@@ -153,11 +153,7 @@ type CPUUse struct {
 
 // Processes returns the CPU time of the processes of the traffic: clients, servers and daemons.
 func (u CPUUse) Processes() float64 {
-	daemons := 0.0
-	for _, d := range u.Daemons {
-		daemons += d.Total()
-	}
-	return u.Client.Total() + u.Server.Total() + daemons
+	return u.Client.Total() + u.Server.Total() + Sum(u.Daemons, ProcessCPU.Total)
 }
 
 // Resting is the cost of a network without traffic: the CPU time of its

@@ -105,10 +105,7 @@ func styleOf(c analysis.Comparison) style {
 // column is flushed right.
 func (t *textTable) align() {
 	for i := range t.Columns {
-		decimals := 0
-		for _, l := range t.Lines {
-			decimals = max(decimals, behindPoint(l.Cells[i]))
-		}
+		decimals := record.Most(t.Lines, func(l tableLine) int { return behindPoint(l.Cells[i]) })
 		for j, l := range t.Lines {
 			if v := &t.cells[j][i][value]; v.text != "" && isNumber(l.Cells[i].Value) {
 				v.text += strings.Repeat(" ", decimals-behindPoint(l.Cells[i]))
@@ -309,10 +306,7 @@ func (t *textTable) cutNames(over int) {
 	if over <= 0 {
 		return
 	}
-	longest := 0
-	for _, names := range t.names {
-		longest = max(longest, displayWidth(names[0]))
-	}
+	longest := record.Most(t.names, func(names []string) int { return displayWidth(names[0]) })
 	for _, names := range t.names {
 		names[0] = cut(names[0], max(longest-over, 4))
 	}

@@ -234,10 +234,7 @@ func (s *session) evidence(t *record.Trial, links []link) (evidence, error) {
 // most sums some counters at each place, and returns the largest sum and its place.
 func (ev evidence) most(places []string, counters ...string) (where string, n uint64) {
 	for _, place := range places {
-		var sum uint64
-		for _, c := range counters {
-			sum += ev.counted[place+"/"+c]
-		}
+		sum := record.Sum(counters, func(c string) uint64 { return ev.counted[place+"/"+c] })
 		if sum > n {
 			where, n = place, sum
 		}

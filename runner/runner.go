@@ -199,11 +199,7 @@ func (r *Runner) allOut() bool {
 // incomplete. A trial missing from an earlier round was left out for a reason, and one taken now
 // would be paired with trials from long ago.
 func (r *Runner) first() int {
-	last := 1
-	for _, t := range r.Before {
-		last = max(last, t.Round)
-	}
-	return last
+	return max(1, record.Most(r.Before, func(t record.Trial) int { return t.Round }))
 }
 
 // settle finds the cells that need no more trials: those that are known precisely enough, and baselines that no

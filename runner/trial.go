@@ -249,10 +249,7 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	use.Client.Host, use.Server.Host = hostOfRole(t.Endpoints, "client"), hostOfRole(t.Endpoints, "server")
 	t.CPU = &use
 	t.Window, t.Latency, t.Flows, t.Warnings = res.Window.Seconds(), res.Latency, res.Flows, append(res.Warnings, doubts...)
-	var transactions float64
-	for _, f := range res.Flows {
-		transactions += float64(f.Transactions)
-	}
+	transactions := record.Sum(res.Flows, func(f record.Flow) float64 { return float64(f.Transactions) })
 	if rate := res.Metrics[record.TransactionRate].Value; transactions == 0 { // the window has less than one
 		transactions = rate * res.Window.Seconds()
 	}

@@ -269,11 +269,8 @@ func (w *watcher) timely() []turnUse {
 	return w.turns
 }
 
-func crossedIn(turns []turnUse) (bytes uint64) {
-	for _, t := range turns {
-		bytes += t.crossed
-	}
-	return bytes
+func crossedIn(turns []turnUse) uint64 {
+	return record.Sum(turns, func(t turnUse) uint64 { return t.crossed })
 }
 
 // resting returns the CPU time of the daemons between one turn of their network and the next; nil
@@ -327,10 +324,7 @@ func (w *watcher) foreignWork(use record.CPUUse, window time.Duration) []record.
 	if w.at.of != nil {
 		return nil // foreign work on other machines is not known as precisely
 	}
-	var switches uint64
-	for _, t := range w.turns {
-		switches += t.to.switches - min(t.from.switches, t.to.switches)
-	}
+	switches := record.Sum(w.turns, func(t turnUse) uint64 { return t.to.switches - min(t.from.switches, t.to.switches) })
 	return foreignWork(use, window, switches)
 }
 
@@ -422,10 +416,8 @@ func forEverybody(t *record.Trial) (where string, most uint64) {
 		if e.Device == "lo" {
 			continue // what other processes of that machine receive does not cross this path
 		}
-		var sum uint64
-		for _, c := range []string{"IpExtInMcastPkts", "IpExtInBcastPkts", "Ip6InMcastPkts", "IcmpInEchos", "Icmp6InEchos"} {
-			sum += t.Counters[e.Name+"/"+c]
-		}
+		strange := []string{"IpExtInMcastPkts", "IpExtInBcastPkts", "Ip6InMcastPkts", "IcmpInEchos", "Icmp6InEchos"}
+		sum := record.Sum(strange, func(c string) uint64 { return t.Counters[e.Name+"/"+c] })
 		if sum > most {
 			where, most = e.Name, sum
 		}

@@ -167,10 +167,7 @@ func (a *app) diagnose(out *bytes.Buffer, d diagnosis) {
 	} else {
 		fmt.Fprintf(out, "docker     no engine: %s\n", d.Docker.Reason)
 	}
-	wide := 0
-	for _, f := range slices.Concat(d.Networks, d.Tools) {
-		wide = max(wide, len(f.Name))
-	}
+	wide := record.Most(slices.Concat(d.Networks, d.Tools), func(f finding) int { return len(f.Name) })
 	if d.Lab.OK {
 		for _, v := range platforms() {
 			name := v.plan.Name

@@ -148,14 +148,9 @@ func sameVenue(was, is *record.Venue) error {
 
 // doneRounds returns the number of rounds that a resumed run does not measure again: all before the last one, and that, too, if
 // the process that measured it found it complete.
-func doneRounds(file *record.File) (n int) {
-	for _, t := range file.Trials {
-		n = max(n, t.Round-1)
-	}
-	for _, e := range file.Ends {
-		n = max(n, e.Rounds)
-	}
-	return n
+func doneRounds(file *record.File) int {
+	before := record.Most(file.Trials, func(t record.Trial) int { return t.Round - 1 })
+	return max(before, record.Most(file.Ends, func(e record.End) int { return e.Rounds }))
 }
 
 // notSkipped returns the cells of a run without those that were skipped, which are not tried again.

@@ -10,6 +10,7 @@ import (
 	"nettoll/internal/nl/nft"
 	"nettoll/internal/plumb"
 	"nettoll/network"
+	"nettoll/record"
 )
 
 // encrypted is the network of docker network create -d overlay --attachable --opt encrypted.
@@ -49,12 +50,7 @@ func encrypted(ctx context.Context, n *build) error {
 }
 
 // unencrypted returns the number of packets that the hosts' kernels could not encrypt.
-func (n *build) unencrypted() (packets uint64) {
-	for _, h := range n.engines {
-		packets += h.Unencrypted()
-	}
-	return packets
-}
+func (n *build) unencrypted() uint64 { return record.Sum(n.engines, (*engine.Host).Unencrypted) }
 
 // why describes what is wrong with an encrypted overlay. dropped is the number of packets that the
 // hosts' kernels report they could not encrypt meanwhile.

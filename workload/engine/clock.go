@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 	_ "unsafe" // for go:linkname
+
+	"nettoll/record"
 )
 
 // nanotime is CLOCK_MONOTONIC in nanoseconds, read without entering the kernel.
@@ -115,9 +117,6 @@ const (
 )
 
 func (t *trial) lead() time.Duration {
-	slowest := int64(0)
-	for _, p := range t.parties() {
-		slowest = max(slowest, p.clock.slowest)
-	}
+	slowest := record.Most(t.parties(), func(p *party) int64 { return p.clock.slowest })
 	return max(leastLead, leastNotice-t.job.Warmup) + 4*time.Duration(slowest)
 }

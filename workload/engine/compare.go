@@ -213,10 +213,7 @@ func (t *trial) compareTwo(ctx context.Context, f plannedFlow) (r compareResult,
 func (t *trial) agree() {
 	if t.known == nil {
 		if t.job.Distant {
-			bound := int64(0)
-			for _, p := range t.parties() {
-				bound = max(bound, p.clock.took)
-			}
+			bound := record.Most(t.parties(), func(p *party) int64 { return p.clock.took })
 			t.clocks = &record.Clocks{Bound: float64(bound) / 1e9, Over: record.OverControl}
 		}
 		return

@@ -141,10 +141,7 @@ func (t *trial) addRetransmits(r *workload.Result) {
 }
 
 func (t *trial) addThroughput(r *workload.Result, seconds float64) {
-	sum := uint64(0)
-	for _, f := range r.Flows {
-		sum += f.Bytes
-	}
+	sum := record.Sum(r.Flows, func(f record.Flow) uint64 { return f.Bytes })
 	r.Metrics[record.Throughput] = record.Measured(record.Throughput, float64(sum)*8/seconds)
 }
 

@@ -154,10 +154,8 @@ func connection(f *program.Figures, r *program.Reader, o output) {
 // together combines the figures of all clients.
 func together(job workload.Job, o program.Outcome, all []program.Figures) workload.Result {
 	r := program.Together(job, o, all)
-	asked, offered := float64(job.Options.Bandwidth*len(all)), 0.0
-	for _, f := range all {
-		offered += f.Offered
-	}
+	asked := float64(job.Options.Bandwidth * len(all))
+	offered := record.Sum(all, func(f program.Figures) float64 { return f.Offered })
 	r.Warnings = append(r.Warnings, program.Pace(asked, offered, oneline.Number(asked, 4)+" bit/s of payload")...)
 	return r
 }
