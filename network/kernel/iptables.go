@@ -65,12 +65,31 @@ func (t translation) host(ctx context.Context, h *plumb.Host) error {
 		if err := t.AddChild(h, device, plumb.MacvlanBridge, plumb.Single(external(n, false)), plumb.Single(external(n, true))); err != nil {
 			return err
 		}
+		if err := loosen(h.NS, device); err != nil {
+			return err
+		}
 	}
 	// The uplink must not answer for addresses that are on the macvlan devices.
 	if err := netns.SetSysctl(h.NS, "net/ipv4/conf/all/arp_ignore", "1"); err != nil {
 		return err
 	}
 	return rules.Commit(t.Site)
+}
+
+// loosen has a host that checks sources strictly (rp_filter 1, as some distributions set it) check those of packets from a device
+// loosely: the way back to them is another device, so it would drop them.
+func loosen(ns, device string) error {
+	own := "net/ipv4/conf/" + device + "/rp_filter"
+	for _, key := range []string{"net/ipv4/conf/all/rp_filter", own} { // the larger one is in force
+		check, err := netns.Sysctl(ns, key)
+		if err != nil {
+			return err
+		}
+		if check == "1" {
+			return netns.SetSysctl(ns, own, "2")
+		}
+	}
+	return nil
 }
 
 func (t translation) hops(from, to *plumb.Node, f network.Family) []network.Hop {
