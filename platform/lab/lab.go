@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"strings"
 	"sync"
 
 	"nettoll/internal/netns"
@@ -38,7 +40,26 @@ func (*Lab) Probe(ctx context.Context) error {
 	if err != nil {
 		return explain(err)
 	}
-	return ns[0].Close()
+	return errors.Join(netns.Do(ns[0].Path(), needIPv6), ns[0].Close())
+}
+
+// needIPv6 returns an error if the current namespace, which is new, has no IPv6: every host gets addresses of both versions.
+func needIPv6() error {
+	off, err := os.ReadFile("/proc/sys/net/ipv6/conf/default/disable_ipv6")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &platform.Unsupported{
+			Feature: "a lab", Option: "CONFIG_IPV6", Remedy: "boot without ipv6.disable=1, or use a kernel that has CONFIG_IPV6",
+			Err: errors.New("the kernel has no IPv6"),
+		}
+	case err == nil && strings.TrimSpace(string(off)) == "1":
+		return &platform.Unsupported{
+			Feature: "a lab", Option: "IPv6 in new network namespaces",
+			Remedy: "boot without ipv6.disable_ipv6=1, and: sysctl -w net.core.devconf_inherit_init_net=0",
+			Err:    errors.New("it is turned off there"),
+		}
+	}
+	return err
 }
 
 // maxHosts is how many hosts the address plan has room for.
