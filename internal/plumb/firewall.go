@@ -23,13 +23,10 @@ func (s *Site) Firewall(ns, table string) (*nft.Firewall, error) {
 	return fw, err
 }
 
-// Enforce puts a table into force.
+// Enforce puts a table into force. If that fails, its first rules may be in force, and are removed with the site.
 func (s *Site) Enforce(fw *nft.Firewall) error {
-	if err := fw.Commit(); err != nil {
-		return err
-	}
 	s.Made("firewall rules", func(context.Context) error { return fw.Remove() })
-	return nil
+	return fw.Commit()
 }
 
 // ForgetTables pushes the removal of the firewall tables that appear on a host from now on.

@@ -93,11 +93,16 @@ func (f *Firewall) flush() {
 	f.collected = 0
 }
 
-// Remove deletes the table and everything in it.
+// Remove deletes the table and everything in it, also what was in force before Commit failed. It is not an error if there is no
+// table.
 func (f *Firewall) Remove() error {
 	defer f.ns.Close()
+	f.err = nil
 	f.conn.DelTable(f.table)
-	return f.Commit()
+	if err := f.Commit(); !errors.Is(err, unix.ENOENT) {
+		return err
+	}
+	return nil
 }
 
 // Close releases the namespace. A table that is in force stays, and can no longer be changed or read.

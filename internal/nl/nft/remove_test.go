@@ -63,3 +63,26 @@ func TestErrorsOfFirewalls(t *testing.T) {
 		t.Errorf("impossible rule: %v", err)
 	}
 }
+
+// TestRemoveWhatAFailedCommitLeft has the kernel refuse a rule that is sent with all others, and one that is sent after thousands
+// of others.
+func TestRemoveWhatAFailedCommitLeft(t *testing.T) {
+	for _, earlier := range []int{1, 5000} {
+		ns := route(t).router
+		before, err := nltest.Inventory(ns)
+		iferr.Fatal(t, err)
+		fw := firewall(t, ns)
+		forward := fw.BaseChain("forward", nft.Forward, false)
+		for range earlier {
+			forward.Filler(nft.Accept())
+		}
+		fw.BaseChain("output", nft.OutputNAT, false).Rule(nft.SNAT(netip.MustParseAddr("198.19.0.1"))) // not possible at that hook
+		if err := fw.Commit(); err == nil {
+			t.Errorf("after %d rules, one that is impossible was accepted", earlier)
+		}
+		iferr.Error(t, fw.Remove())
+		if got, err := nltest.Inventory(ns); err != nil || got != before {
+			t.Errorf("left of %d rules: %v\n%swant\n%s", earlier, err, got, before)
+		}
+	}
+}
