@@ -31,6 +31,9 @@ func (s *Site) Enforce(fw *nft.Firewall) error {
 
 // ForgetTables pushes the removal of the firewall tables that appear on a host from now on.
 func (s *Site) ForgetTables(h *Host) error {
+	if s.transient { // they disappear with the host; and a kernel that has only the old iptables cannot list them
+		return nil
+	}
 	before, err := nl.FirewallTables(h.NS)
 	if err != nil {
 		return err
