@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"strings"
 
@@ -82,6 +83,10 @@ func pair(aNS, a, bNS, b string, mtu int) error {
 	return nl.With(aNS, func(n *nl.NS) error { return n.AddPair(a, bNS, b, mtu) })
 }
 
+// nfCalls are the kernel parameters of br_netfilter that pass bridged packets to the rules for routed ones.
+var nfCalls = []string{"net/bridge/bridge-nf-call-iptables", "net/bridge/bridge-nf-call-ip6tables"}
+
+// plugInto makes the switch in a namespace, and connects the hosts to it.
 func (s *site) plugInto(sw *netns.NS) error {
 	const bridge = "switch"
 	err := nl.With(sw.Path(), func(n *nl.NS) error {
@@ -94,6 +99,12 @@ func (s *site) plugInto(sw *netns.NS) error {
 	})
 	if err != nil {
 		return err
+	}
+	// Where br_netfilter is loaded, as by Docker, new namespaces pass bridged packets through it: no switch does that.
+	for _, key := range nfCalls {
+		if err := netns.SetSysctl(sw.Path(), key, "0"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	for i, h := range s.hosts {
 		port := port(i)
