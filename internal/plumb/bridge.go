@@ -32,8 +32,9 @@ type Bridge struct {
 }
 
 // Bridge makes a bridge on a host and attaches all containers of the host to it. A host that is their
-// gateway forwards. If they share a segment with the containers of other hosts, no firewall rule
-// applies to bridged packets.
+// gateway forwards. If it is, or if they share a segment with the containers of other hosts, no firewall
+// rule applies to bridged packets until BridgeNetfilter says otherwise: whether the machine has
+// br_netfilter must not matter.
 func (s *Site) Bridge(ctx context.Context, h *Host, name string, mtu int, plug Attachment) error {
 	b, err := s.addBridge(h, name, mtu, plug.Gateway)
 	if err != nil {
@@ -42,10 +43,12 @@ func (s *Site) Bridge(ctx context.Context, h *Host, name string, mtu int, plug A
 	if err := b.Attach(ctx, s, h.Nodes, plug); err != nil {
 		return err
 	}
-	switch {
-	case plug.Gateway:
-		return h.Forwarding()
-	case plug.Flat:
+	if plug.Gateway {
+		if err := h.Forwarding(); err != nil {
+			return err
+		}
+	}
+	if plug.Gateway || plug.Flat {
 		return h.BridgeNetfilter(false)
 	}
 	return nil

@@ -1,10 +1,13 @@
 package plumb_test
 
 import (
+	"errors"
+	"io/fs"
 	"testing"
 
 	"github.com/vishvananda/netlink"
 
+	"nettoll/internal/netns"
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/internal/testutil/iferr"
@@ -30,4 +33,23 @@ func TestBridgeWithAPortThatHasNoCarrier(t *testing.T) {
 	iferr.Fatal(t, err)
 	b := &plumb.Bridge{Name: "br0", Host: h}
 	iferr.Error(t, b.Attach(t.Context(), s, h.Nodes, plumb.Attachment{Flat: true, Kept: 1}))
+}
+
+func TestBridgedPacketsMeetNoRule(t *testing.T) {
+	for _, plug := range []plumb.Attachment{{Gateway: true}, {Flat: true}} {
+		s, err := plumb.Begin(t.Context(), network.Topology{Hosts: 1, Servers: 1}, lab.New())
+		iferr.Fatal(t, err)
+		defer s.Close(t.Context())
+		h := s.Hosts[0]
+		iferr.Fatal(t, s.Bridge(t.Context(), h, "br0", 0, plug))
+		for _, key := range []string{"net/bridge/bridge-nf-call-iptables", "net/bridge/bridge-nf-call-ip6tables"} {
+			got, err := netns.Sysctl(h.NS, key)
+			if errors.Is(err, fs.ErrNotExist) {
+				t.Skip("br_netfilter is not loaded")
+			}
+			if err != nil || got != "0" {
+				t.Errorf("%+v: %s is %q, %v", plug, key, got, err)
+			}
+		}
+	}
 }

@@ -54,9 +54,6 @@ func (b *build) build(ctx context.Context) (err error) {
 		if err := h.Forwarding(); err != nil {
 			return err
 		}
-		if err := h.BridgeNetfilter(true); err != nil { // as with Docker and Kubernetes; flanneld needs it
-			return err
-		}
 		if b.userspace {
 			b.NameTunnel(h, wireguardPrefix)
 		}
@@ -93,7 +90,10 @@ func (b *build) attach(ctx context.Context, h *plumb.Host) error {
 	if err := b.narrow(h, lease.mtu); err != nil {
 		return err
 	}
-	return b.Bridge(ctx, h, bridge, lease.mtu, plumb.Attachment{Gateway: true})
+	if err := b.Bridge(ctx, h, bridge, lease.mtu, plumb.Attachment{Gateway: true}); err != nil {
+		return err
+	}
+	return h.BridgeNetfilter(true) // as with Docker and Kubernetes
 }
 
 // side returns the hops on a host between the container's port and the uplink.

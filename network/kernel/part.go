@@ -70,10 +70,6 @@ func publishedPart(ctx context.Context, s *plumb.Site, h *plumb.Host) (b plumb.B
 	if h.Index > 0 { // it has neighbours only
 		return b, nil
 	}
-	// The payload is not bridged, and whether the machine has br_netfilter must not matter.
-	if err := h.BridgeNetfilter(false); err != nil {
-		return b, err
-	}
 	rules, err := s.AddDockerRules(h, bridge)
 	if err != nil {
 		return b, err

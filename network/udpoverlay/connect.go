@@ -66,9 +66,6 @@ func (n *build) routed(ctx context.Context, h *plumb.Host) error {
 	if err := n.Bridge(ctx, h, bridge, mtu, plumb.Attachment{Gateway: true}); err != nil {
 		return err
 	}
-	if err := h.BridgeNetfilter(false); err != nil {
-		return err
-	}
 	if err := n.start(ctx, h, tun, false); err != nil {
 		return err
 	}
