@@ -129,6 +129,14 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 	return f
 }
 
+// Estimate returns how long measuring the suite's cells takes as long as nobody knows which congestion control the machines
+// have: under nearly all of them traffic can take turns.
+func (s Suite) Estimate(cells []record.Cell, known Known) Forecast {
+	set := Settings(s)
+	set.Congestion = "cubic"
+	return Estimate(cells, set, known)
+}
+
 // Short reports whether the run, which has done some rounds already, will have too few for any verdict: even an
 // arbitrarily large difference could not be distinguished from chance among that many comparisons.
 func (f Forecast) Short(done int) bool { return f.Comparisons > 0 && done+f.MaxRounds < f.Verdict }

@@ -46,7 +46,7 @@ func SelfCheck(s Suite, known Known) ([]record.Cell, error) {
 }
 
 func (s Suite) checkBudget(cells []record.Cell, known Known) error {
-	round := Estimate(cells, Settings(s), known).Round
+	round := s.Estimate(cells, known).Round
 	if s.TimeBudget > 0 && s.TimeBudget < round {
 		return s.fault("time_budget", "%s is less than one round of %d cells takes, about %s; write more, or measure less",
 			s.TimeBudget, len(cells), round.Round(time.Millisecond))

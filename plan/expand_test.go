@@ -302,6 +302,28 @@ func TestExpandErrors(t *testing.T) {
 	}
 }
 
+// TestBudgetIsComparedWithTurns checks that a budget is refused by the time that turns take, though which congestion control
+// connections will use is not known yet.
+func TestBudgetIsComparedWithTurns(t *testing.T) {
+	known := Known{
+		Networks: []Network{{Name: "tunnel", Hosts: []int{1}, Carried: true}},
+		Tools:    []Tool{{Name: "engine", Drives: []Drive{{Workload: record.TCPStream, Turns: true}}}},
+	}
+	s := Default()
+	s.Networks, s.Workloads = []string{"tunnel"}, []Workload{{Name: record.TCPStream}}
+	cells := expanded(t, s, known)
+	turns, whole := s.Estimate(cells, known).Round, Estimate(cells, Settings(s), known).Round
+	if whole >= turns {
+		t.Fatalf("a round of turns takes %v, one of whole trials %v", turns, whole)
+	}
+	for budget, enough := range map[time.Duration]bool{turns: true, turns - time.Millisecond: false} {
+		s.TimeBudget = budget
+		if _, err := Expand(s, known); (err == nil) != enough {
+			t.Errorf("rounds of %v within %v: %v", turns, budget, err)
+		}
+	}
+}
+
 func TestSelfCheck(t *testing.T) {
 	s := with("macvlan")
 	cells, err := SelfCheck(s, drivers())

@@ -28,7 +28,7 @@ func (f *runFlags) expand(s *plan.Suite) ([]record.Cell, error) {
 	budget := s.TimeBudget
 	s.TimeBudget = 0
 	cells, err := expand(*s, k)
-	e := plan.Estimate(cells, plan.Settings(*s), k)
+	e := s.Estimate(cells, k)
 	switch {
 	case e.Min <= budget || budget == 0:
 		s.TimeBudget = budget
