@@ -62,6 +62,9 @@ func (f *runFlags) suitEngines(cells []record.Cell) error {
 	if f.given(host) && f.private {
 		return usagef("--%s names an engine that runs, --%s starts one; leave one out", host, privateEngine)
 	}
+	if f.given("docker-image") && f.given("docker-tools") && !f.cluster { // the images of private clusters have these programs, too
+		return usagef("--docker-tools adds programs to the image that nettoll makes, --docker-image names another; leave one out")
+	}
 	if len(ofEngines(cells)) == 0 {
 		if err := f.without("of an engine", "docker:bridge", host, privateEngine, "docker-image", "docker-tools"); err != nil {
 			return err
