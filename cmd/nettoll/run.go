@@ -54,7 +54,8 @@ when the run was interrupted.`,
   nettoll run all -4 -6 --time-budget 1h -o all.ndjson
   nettoll run vxlan routed --underlay rate=1G
   nettoll run bridge bridge-nonf --hosts 1 --baseline veth
-  nettoll run bridge macvlan --hosts 1 --clients 1,2,4,8,16 --tool all
+  nettoll run bridge macvlan --hosts 1 --clients 1,2,4,8,16
+  nettoll run bridge --tool all
   nettoll run --suite icc-2014
   nettoll run --suite my-suite.yaml --dry-run
   nettoll run --resume nettoll-20260102-150405.ndjson`,

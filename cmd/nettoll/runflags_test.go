@@ -1,9 +1,13 @@
 package main
 
 import (
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 
 	"nettoll/internal/testutil/iferr"
 	"nettoll/plan"
@@ -148,6 +152,46 @@ func TestSameTools(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// TestDocumentedRuns checks that runs are accepted as documents and help have them: none takes so long that it has to be confirmed.
+func TestDocumentedRuns(t *testing.T) {
+	files, err := filepath.Glob("../../docs/*.md")
+	iferr.Fatal(t, err)
+	text := (&app{}).runCommand().Example
+	for _, file := range append(files, "../../README.md") {
+		text += "\n" + content(t, file)
+	}
+	elsewhere := regexp.MustCompile(`--resume|--cni-conf|my-suite`) // what is in files that do not exist here
+	lines := regexp.MustCompile(`(?m)^ *nettoll run( \S+)*`).FindAllString(text, -1)
+	if len(lines) < 40 {
+		t.Errorf("there are only %d", len(lines))
+	}
+	for _, line := range lines {
+		line, _, _ = strings.Cut(line, " #")
+		if elsewhere.MatchString(line) {
+			continue
+		}
+		fl := pflag.NewFlagSet("run", pflag.ContinueOnError)
+		var f runFlags
+		f.add(fl)
+		f.given, f.known = fl.Changed, func() plan.Known { return known(nil, cniFlags{}, f.private, f.cluster) }
+		iferr.Fatal(t, fl.Parse(strings.Fields(line)[2:]))
+		suite, err := f.suiteOf(fl.Args())
+		var cells []record.Cell
+		if err == nil {
+			cells, err = f.expand(&suite)
+		}
+		if err == nil {
+			cells = f.onMachinesThere(&suite, f.onEnginesThere(&suite, cells))
+			set := plan.Settings(suite)
+			set.Congestion = "cubic"
+			err = f.checkTime(cells, set)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", strings.TrimSpace(line), err)
 		}
 	}
 }
