@@ -32,7 +32,7 @@ func (l *Lab) Info() platform.Info { return platform.Info{Name: "lab", Gone: l.G
 func (*Lab) Probe(ctx context.Context) error {
 	if !Inside() && os.Geteuid() != 0 {
 		return &platform.Unsupported{
-			Feature: "networks of the lab together with those of a Docker engine", Option: "root",
+			Feature: "networks of the lab in a run on engines, machines or a cluster of yours", Option: "root",
 			Remedy: "run as root, or measure the lab in a separate run",
 		}
 	}
