@@ -120,7 +120,14 @@ func (f *runFlags) suitTargets(of []record.Cell) error {
 	if f.private {
 		return usagef("--private-engine starts engines in a lab, from which your machines cannot be reached; measure %s in a run of its own", of[0].Network)
 	}
-	return m.checkTargets()
+	if err := m.checkTargets(); err != nil {
+		return err
+	}
+	used := slices.Max(record.Each(of, func(c record.Cell) int { return c.Hosts }))
+	if n := len(m.targets); n > used && f.resume == "" {
+		return usagef("--hosts-ssh names %d machines, and this run uses only the first %d; leave the others out, or have the clients on the last with --hosts %[1]d", n, used)
+	}
+	return nil
 }
 
 // checkTargets finds mistakes in the names of the machines.
