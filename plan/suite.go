@@ -53,7 +53,7 @@ type Suite struct {
 	Conditions Conditions `yaml:",inline"`
 	// Measured window of one trial.
 	Duration time.Duration `yaml:"duration,omitempty"`
-	// Time before the window in which traffic flows and is not counted.
+	// Time before the window of a whole trial in which traffic flows and is not counted. Turns have their own.
 	Warmup time.Duration `yaml:"warmup,omitempty"`
 	// Build the networks that are compared at the same time and have them take turns of about a tenth of a second, where their traffic can pause in between; false measures one whole trial after the other. Without the key it is true.
 	Turns bool `yaml:"turns,omitempty"`

@@ -69,7 +69,7 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	grouped(fl, "Topology and surroundings")
 
 	fl.VarP((*length)(&s.Duration), "duration", "t", fmt.Sprintf("measured window of one trial, in seconds or with a unit (default %s)", d.Duration))
-	fl.Var((*length)(&s.Warmup), "warmup", fmt.Sprintf("time before the window that is not counted (default %s)", d.Warmup))
+	fl.Var((*length)(&s.Warmup), "warmup", fmt.Sprintf("time before the window of a whole trial that is not counted; turns have their own (default %s)", d.Warmup))
 	fl.BoolVar(&s.Turns, "turns", true, "have networks that are compared take turns of about a tenth of a second, where their traffic can; =false: whole trials, one after the other")
 	fl.IntVar(&s.Together, "together", 0, "how many networks may stand at once in addition to their baseline; 1: each stands alone with it (default: as many as there is room for)")
 	fl.Var((*length)(&s.TimeBudget), "time-budget", "begin no round that would end later; 0 is no limit (default 75s, or none where the fewest rounds take longer)")
