@@ -24,8 +24,13 @@ func trusted() Known {
 	for _, name := range []string{"ovs", "ovs-userspace-tso"} {
 		k.Networks = append(k.Networks, Network{Name: name, Hosts: []int{1}, Endpoints: 200})
 	}
+	startup := map[string]time.Duration{
+		"ovs": 500 * time.Millisecond, "ovs-userspace-tso": 500 * time.Millisecond, "flannel-udp": time.Second, "flannel-vxlan": time.Second,
+		"weave-sleeve": 2 * time.Second, "calico-bgp": 3 * time.Second, "routed-bgp": 2 * time.Second,
+	}
 	for i := range k.Networks {
 		n := &k.Networks[i]
+		n.Startup = startup[n.Name]
 		n.Carried = slices.Contains([]string{"flannel-udp", "weave-sleeve", "udp-overlay-packet", "ovs-userspace-tso"}, n.Name)
 	}
 	k.Platforms = append(k.Platforms, Platform{Name: "kubernetes", Native: "native"})
@@ -38,6 +43,9 @@ func trusted() Known {
 			t.Drives = append(t.Drives, Drive{Workload: w, Options: options})
 		}
 		return t
+	}
+	for i := range k.Tools[0].Drives { // the engine's
+		k.Tools[0].Drives[i].Turns = true
 	}
 	k.Tools = append(k.Tools[:1],
 		tool("iperf", "tcp_stream", "streams", "window"),
@@ -67,7 +75,7 @@ func TestEmbedded(t *testing.T) {
 				t.Errorf("name is %q, about %q, source %q", s.Name, s.About, s.Source)
 			}
 			cells := expanded(t, s, trusted())
-			f := Estimate(cells, Settings(s), trusted())
+			f := s.Estimate(cells, trusted())
 			t.Logf("%d cells, round %s", f.Cells, f.Round)
 			if need := f.Round * time.Duration(s.MinRounds); s.TimeBudget == 0 || need > s.TimeBudget {
 				t.Errorf("%d rounds of %d cells take %s, the budget is %s", s.MinRounds, f.Cells, need, s.TimeBudget)
