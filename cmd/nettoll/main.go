@@ -193,6 +193,9 @@ func (a *app) checkPaths() error {
 		if info, err := os.Stat(file); err != nil || info.IsDir() {
 			return usagef("--tool-path %s=%s: no such program", name, file)
 		}
+		if err := reachable("--tool-path", file); err != nil {
+			return err
+		}
 	}
 	return nil
 }

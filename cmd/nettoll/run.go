@@ -311,7 +311,7 @@ func reachable(flag, path string) error {
 	if err != nil {
 		return usagef("%s %s: no such folder", flag, path)
 	}
-	if dir == "/run" || strings.HasPrefix(dir, "/run/") {
+	if strings.HasPrefix(dir+"/", "/run/") || strings.HasPrefix(filepath.Clean(path), "/run/") { // a link in /run is not there either
 		return usagef("%s %s: a lab has a /run of its own; name a file elsewhere", flag, path)
 	}
 	return nil

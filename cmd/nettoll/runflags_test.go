@@ -156,6 +156,15 @@ func TestSameTools(t *testing.T) {
 	}
 }
 
+// TestReachable checks that files are refused that cannot be seen inside a lab.
+func TestReachable(t *testing.T) {
+	for path, want := range map[string]bool{"x": true, "/etc/x": true, "/run/x": false, "/etc/../run/x": false, "/run/../etc/x": true} {
+		if err := reachable("--suite", path); (err == nil) != want {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
 // TestDocumentedRuns checks that runs are accepted as documents and help have them: none takes so long that it has to be confirmed.
 func TestDocumentedRuns(t *testing.T) {
 	files, err := filepath.Glob("../../docs/*.md")
