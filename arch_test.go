@@ -85,7 +85,7 @@ func isTestSupport(dir string) bool {
 // floors are the packages from the ground up: a package imports only from floors below its own. Drivers are found
 // by driver; they are on the last floor, and only programs and the support of tests import them.
 var floors = []string{
-	"record report/plot internal/wrap internal/await internal/oneline internal/undo internal/beside internal/origin internal/emulated internal/cgroup internal/netns internal/nl/nft",
+	"record report/plot internal/wrap internal/await internal/atonce internal/oneline internal/undo internal/beside internal/origin internal/emulated internal/cgroup internal/netns internal/nl/nft",
 	"platform",
 	"agent network reference plan internal/nl internal/keeper internal/nsexec docker/rootfs",
 	"workload sampler analysis docker/dial internal/bootstrap internal/uplink",
@@ -102,7 +102,7 @@ var floors = []string{
 var written = []string{"record", "plan", "reference", "analysis", "report", "report/plot"}
 
 // contracts are the packages that the runner may import.
-var contracts = []string{"agent", "internal/emulated", "internal/oneline", "network", "plan", "platform", "record", "sampler", "workload"}
+var contracts = []string{"agent", "internal/atonce", "internal/emulated", "internal/oneline", "internal/wrap", "network", "plan", "platform", "record", "sampler", "workload"}
 
 // TestImports checks the direction of imports against docs/architecture.md.
 func TestImports(t *testing.T) {
