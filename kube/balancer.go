@@ -112,7 +112,10 @@ func (o *Own) nextBalancer() (int, error) {
 func (o *Own) noteBalancer(why error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.balanced = o.balanced || why == nil; !o.balanced {
+	switch {
+	case why == nil: // also if another network's was late meanwhile
+		o.balanced, o.unbalanced = true, nil
+	case !o.balanced:
 		o.unbalanced = why
 	}
 	return why

@@ -131,14 +131,15 @@ func (c *Cluster) Ignores(network string, seen error) error {
 	return u
 }
 
-// note keeps what was seen first: later, a cluster that enforces policies may be late.
+// note keeps what was seen first, unless policies are enforced: a cluster that enforces them may be late at other times, also
+// with those of a network that is built at the same time.
 func (p *policing) note(network string, why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.known == nil {
 		p.known = map[string]error{}
 	}
-	if _, known := p.known[network]; !known {
+	if _, known := p.known[network]; !known || why == nil {
 		p.known[network] = why
 	}
 }

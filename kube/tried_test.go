@@ -136,10 +136,13 @@ func TestWhatWasThereOnceIsTriedAgain(t *testing.T) {
 	for network, again := range map[string]bool{"pod": true, "nodeport": false} {
 		refused(t, c.Ignores(network, late), "a network policy on the cluster of the context theirs: not supported here (needs a network of pods that enforces it: it is late)")
 		if err := c.Unpoliced(network); (err == nil) != again {
-			t.Errorf("policies of %s are not tried again: %v", network, err)
+			t.Errorf("policies of %s are tried again: %t, want %t", network, err == nil, again)
 		}
 	}
+	c.Enforces("nodeport") // a network that was built at the same time
+	iferr.Error(t, c.Unpoliced("nodeport"))
 	iferr.Error(t, own.NextBalancer(nil, late))
+	iferr.Error(t, startBaseline(t).own(t).NextBalancer(late, nil))
 	if err := startBaseline(t).own(t).NextBalancer(late); !errors.Is(err, late) {
 		t.Errorf("load balancers are tried again: %v", err)
 	}
