@@ -125,7 +125,7 @@ func (f *runFlags) suitTargets(of []record.Cell) error {
 	}
 	used := slices.Max(record.Each(of, func(c record.Cell) int { return c.Hosts }))
 	if n := len(m.targets); n > used && f.resume == "" {
-		return usagef("--hosts-ssh names %d machines, and this run uses only the first %d; leave the others out, or have the clients on the last with --hosts %[1]d", n, used)
+		return usagef("--hosts-ssh names %d machines, and this run uses only the first %d; leave the others out, or have clients on all but the first with --hosts %[1]d and --clients %[3]d or more", n, used, n-1)
 	}
 	return nil
 }
