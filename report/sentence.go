@@ -138,10 +138,10 @@ func (g group) primary(l line, metric string) (analysis.Figure, bool) {
 	return f, ok && c != nil && c.Primary
 }
 
-// transaction returns the figure of single transactions, as find finds it by its metric: the median of its latency, or if the tool
-// does not know that, the mean, or the rate, unless that is the volume.
+// transaction returns the figure of single transactions, as find finds it by its metric: the median of their latency, or if the tool
+// does not know that, their rate, unless that is the volume, or the mean: the order in which networks are ranked by them.
 func (g group) transaction(find func(metric string) (analysis.Figure, bool)) (analysis.Figure, bool) {
-	for _, metric := range []string{record.LatencyP50, record.LatencyMean, record.TransactionRate} {
+	for _, metric := range []string{record.LatencyP50, record.TransactionRate, record.LatencyMean} {
 		if f, ok := find(metric); ok && metric != g.volume() {
 			return f, true
 		}

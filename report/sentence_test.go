@@ -620,6 +620,17 @@ func TestDifferenceIsShown(t *testing.T) {
 	}
 }
 
+// TestNativesTransactionsAreThoseThatAreCompared has a tool that knows the mean and the rate: networks are ranked by the rate.
+func TestNativesTransactionsAreThoseThatAreCompared(t *testing.T) {
+	g := group{scenarios: []analysis.Scenario{{Cell: record.Cell{Workload: record.TCPRR}}}}
+	f, found := g.transaction(func(metric string) (analysis.Figure, bool) {
+		return analysis.Figure{Kind: record.Kind{Name: metric}}, metric != record.LatencyP50
+	})
+	if !found || f.Kind.Name != record.TransactionRate {
+		t.Errorf("%q, %v", f.Kind.Name, found)
+	}
+}
+
 // TestSentence checks the claims of sentences against verdicts, and sizes against intervals.
 func TestSentence(t *testing.T) {
 	ratio := func(low, v, high float64, o, verdict analysis.Outcome) *analysis.Comparison {
