@@ -208,7 +208,7 @@ const (
 
 var noteTitles = []string{failures: "Failures", setUp: "Set-up", noise: "Noise"}
 
-// noteKinds maps codes of doubts to their kinds. Other codes are used only by tools and concern their setup.
+// noteKinds maps codes of doubts to their kinds. Other codes, most of them of tools, concern what is set up.
 var noteKinds = map[string]noteKind{
 	analysis.WarnFailed: failures, analysis.WarnInvalid: failures, analysis.WarnSkipped: failures, analysis.WarnNotMeasured: failures,
 	analysis.WarnNoNative: failures, analysis.WarnUnpaired: failures, analysis.WarnHistogram: failures, analysis.WarnUnknownMetric: failures,
