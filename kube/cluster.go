@@ -231,7 +231,7 @@ func (c *Cluster) reserve() error {
 			}
 		}
 		// Answers of a service on the bridge of its client must be translated back.
-		for _, key := range []string{"net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding", "net/bridge/bridge-nf-call-iptables", "net/bridge/bridge-nf-call-ip6tables"} {
+		for _, key := range append([]string{"net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"}, netns.BridgeNetfilter...) {
 			err := netns.SetSysctl(n.Facts().NetNS, key, "1")
 			if errors.Is(err, os.ErrNotExist) {
 				return &platform.Unsupported{Feature: "a node of Kubernetes", Option: "the kernel parameter " + key, Remedy: "modprobe br_netfilter", Err: err}

@@ -147,6 +147,10 @@ func locked(fn func() error) error {
 	return <-done
 }
 
+// BridgeNetfilter are the kernel parameters with which bridged packets pass the rules for routed ones, for IPv4 and IPv6. New
+// namespaces have them, turned on, where br_netfilter is loaded.
+var BridgeNetfilter = []string{"net/bridge/bridge-nf-call-iptables", "net/bridge/bridge-nf-call-ip6tables"}
+
 // SetSysctl writes a kernel parameter of the namespace. key is written with slashes, because device
 // names may contain dots ("net/ipv4/ip_forward").
 func SetSysctl(path, key, value string) error {

@@ -42,7 +42,7 @@ func TestBridgedPacketsMeetNoRule(t *testing.T) {
 		defer s.Close(t.Context())
 		h := s.Hosts[0]
 		iferr.Fatal(t, s.Bridge(t.Context(), h, "br0", 0, plug))
-		for _, key := range []string{"net/bridge/bridge-nf-call-iptables", "net/bridge/bridge-nf-call-ip6tables"} {
+		for _, key := range netns.BridgeNetfilter {
 			got, err := netns.Sysctl(h.NS, key)
 			if errors.Is(err, fs.ErrNotExist) {
 				t.Skip("br_netfilter is not loaded")

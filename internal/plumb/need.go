@@ -144,7 +144,7 @@ func tryNAT(ns string) error {
 }
 
 func tryBridgeNetfilter(ns string) error {
-	_, err := netns.Sysctl(ns, "net/bridge/bridge-nf-call-iptables")
+	_, err := netns.Sysctl(ns, netns.BridgeNetfilter[0])
 	return err
 }
 

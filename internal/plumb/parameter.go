@@ -10,17 +10,15 @@ import (
 )
 
 // parameters are the kernel parameters that networks, or their programs, set on hosts.
-var parameters = []string{
+var parameters = append([]string{
 	"net/ipv4/ip_forward",
 	"net/ipv6/conf/all/forwarding",
 	"net/ipv4/conf/all/arp_ignore",
 	"net/ipv4/conf/all/send_redirects", // set for WireGuard devices
-	"net/bridge/bridge-nf-call-iptables",
-	"net/bridge/bridge-nf-call-ip6tables",
-	"net/ipv4/vs/conntrack", // these are set by kube-proxy in its mode ipvs
+	"net/ipv4/vs/conntrack",            // these are set by kube-proxy in its mode ipvs
 	"net/ipv4/vs/expire_nodest_conn",
 	"net/ipv4/vs/expire_quiescent_template",
-}
+}, netns.BridgeNetfilter...)
 
 // keepParameters pushes the restoring of the present kernel parameters of a host that stays: a network
 // must not affect the next one on the same host.
@@ -67,7 +65,7 @@ func (h *Host) BridgeNetfilter(on bool) error {
 	if on {
 		value = "1"
 	}
-	for _, key := range []string{"net/bridge/bridge-nf-call-iptables", "net/bridge/bridge-nf-call-ip6tables"} {
+	for _, key := range netns.BridgeNetfilter {
 		err := netns.SetSysctl(h.NS, key, value)
 		if errors.Is(err, os.ErrNotExist) {
 			if !on {

@@ -24,7 +24,7 @@ func TestSwitchPassesNothingThroughNetfilter(t *testing.T) {
 			continue
 		}
 		found = true
-		for _, key := range nfCalls {
+		for _, key := range netns.BridgeNetfilter {
 			got, err := netns.Sysctl(ns.Path(), key)
 			if errors.Is(err, fs.ErrNotExist) {
 				t.Skip("br_netfilter is not loaded")

@@ -83,9 +83,6 @@ func pair(aNS, a, bNS, b string, mtu int) error {
 	return nl.With(aNS, func(n *nl.NS) error { return n.AddPair(a, bNS, b, mtu) })
 }
 
-// nfCalls are the kernel parameters of br_netfilter that pass bridged packets to the rules for routed ones.
-var nfCalls = []string{"net/bridge/bridge-nf-call-iptables", "net/bridge/bridge-nf-call-ip6tables"}
-
 // plugInto makes the switch in a namespace, and connects the hosts to it.
 func (s *site) plugInto(sw *netns.NS) error {
 	const bridge = "switch"
@@ -101,7 +98,7 @@ func (s *site) plugInto(sw *netns.NS) error {
 		return err
 	}
 	// Where br_netfilter is loaded, as by Docker, new namespaces pass bridged packets through it: no switch does that.
-	for _, key := range nfCalls {
+	for _, key := range netns.BridgeNetfilter {
 		if err := netns.SetSysctl(sw.Path(), key, "0"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
