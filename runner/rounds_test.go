@@ -82,14 +82,12 @@ func TestWhenTheIdleMachineIsWatched(t *testing.T) {
 			}
 			end, err := b.run(t, t.Context())
 			ends(t, end, err, record.EndMaxRounds, 3)
-			watched := 100 * time.Millisecond
-			want := [2]time.Duration{watched, 0}
-			if apart {
-				want = [2]time.Duration{0, 500*time.Millisecond + watched}
-			}
-			for i := range standing {
-				if got := [2]time.Duration{standing[i], after[i]}; got != want {
-					t.Errorf("apart %v: %v from the measurement until the network was taken down, and %v from then until the next, want %v", apart, got[0], got[1], want)
+			for i := range standing { // how long it is watched depends on the clock of idle time
+				if stood := standing[i] > 0; stood == apart {
+					t.Errorf("apart %v: it was taken down %v after the measurement", apart, standing[i])
+				}
+				if least := 500 * time.Millisecond; apart && after[i] <= least || !apart && after[i] > 0 {
+					t.Errorf("apart %v: the next was built %v after it had been taken down", apart, after[i])
 				}
 			}
 			if len(standing) != 2 {

@@ -2,7 +2,6 @@ package kernel_test
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/netip"
 	"testing"
@@ -14,19 +13,15 @@ import (
 	"nettoll/network"
 	"nettoll/network/kernel"
 	"nettoll/network/networktest"
-	"nettoll/platform"
 	"nettoll/platform/lab"
+	"nettoll/platform/platformtest"
 )
 
 // TestWhereSourcesAreChecked sends a datagram to an external address, whose device is not the way back to the client, on hosts
 // that check sources strictly.
 func TestWhereSourcesAreChecked(t *testing.T) {
 	tech := kernel.IPTables()
-	if err := tech.Probe(t.Context(), lab.New()); errors.Is(err, platform.ErrUnsupported) {
-		t.Skip(err)
-	} else if err != nil {
-		t.Fatal(err)
-	}
+	platformtest.Require(t, "nft", tech.Probe(t.Context(), lab.New()))
 	for _, of := range []string{"all", "default"} {
 		on, hosts := networktest.Keep(t, lab.New(), 2)
 		for _, h := range hosts.All() {
