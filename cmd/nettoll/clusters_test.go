@@ -19,9 +19,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goccy/go-yaml"
+
 	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/turn"
 	"nettoll/kube"
+	"nettoll/platform/platformtest"
 	"nettoll/record"
 )
 
@@ -117,51 +120,57 @@ func (a admin) request(method, path string, in, out any) error {
 	return json.Unmarshal(said, out)
 }
 
-// balance gives the services of a namespace load balancers, as a controller of a cluster does, until the test ends.
+// balance runs the controller of MetalLB, which gives the services of a namespace load balancers, until the test ends. Pods
+// never reach them, so nobody has to announce their addresses.
 func (a admin) balance(t *testing.T, namespace string) {
-	services := "/api/v1/namespaces/" + namespace + "/services"
-	given, stop := 0, make(chan struct{})
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		for {
-			var all struct {
-				Items []struct {
-					Metadata struct{ Name string }
-					Spec     struct {
-						Type   string
-						Ranges []string `json:"loadBalancerSourceRanges"`
-					}
-					Status struct {
-						LoadBalancer struct{ Ingress []object }
-					}
-				}
-			}
-			iferr.Error(t, a.request(http.MethodGet, services, nil, &all))
-			for _, s := range all.Items {
-				if s.Spec.Type != "LoadBalancer" || len(s.Status.LoadBalancer.Ingress) > 0 {
-					continue
-				}
-				if len(s.Spec.Ranges) == 0 {
-					t.Errorf("everybody may dial %s", s.Metadata.Name)
-				}
-				given++
-				ingress := []object{{"ip": fmt.Sprintf("198.18.128.%d", given)}, {"ip": fmt.Sprintf("2001:2:0:ffff::1:%d", given)}}
-				status := object{"status": object{"loadBalancer": object{"ingress": ingress}}}
-				iferr.Error(t, a.request(http.MethodPatch, services+"/"+s.Metadata.Name+"/status", status, nil))
-			}
-			select {
-			case <-stop:
-				return
-			case <-time.After(100 * time.Millisecond):
-			}
+	t.Helper()
+	program, err := exec.LookPath("metallb-controller")
+	platformtest.Require(t, "metallb-controller", err)
+	kinds, err := filepath.Glob(filepath.Join(filepath.Dir(program), "metallb", "*.yaml"))
+	iferr.Fatal(t, err)
+	for _, kind := range kinds {
+		text, err := yaml.YAMLToJSON([]byte(content(t, kind)))
+		iferr.Fatal(t, err)
+		a.ask(t, http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", json.RawMessage(text), nil)
+	}
+	pool := object{"apiVersion": "metallb.io/v1beta1", "kind": "IPAddressPool", "metadata": object{"name": "pool"}, "spec": object{
+		"addresses":         []string{"198.18.128.0/24", "2001:2:0:ffff::/112"},
+		"serviceAllocation": object{"namespaces": []string{namespace}},
+	}}
+	until(t, "the cluster knows MetalLB's kinds", func() bool {
+		return a.request(http.MethodPost, "/apis/metallb.io/v1beta1/namespaces/kube-system/ipaddresspools", pool, nil) == nil
+	})
+	cmd := exec.Command(program, "--webhook-mode=disabled", "--disable-cert-rotation", "--namespace=kube-system")
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	iferr.Fatal(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("MetalLB: %s", said.String())
 		}
 	})
-	t.Cleanup(func() {
-		close(stop)
-		serving.Wait()
-		if given == 0 {
-			t.Error("no service has asked for a load balancer")
-		}
+}
+
+// closeBalancers has the cluster refuse services that everybody may dial at the address of their load balancer.
+func (a admin) closeBalancers(t *testing.T) {
+	t.Helper()
+	const admission = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
+	meta := object{"name": "closed"}
+	a.ask(t, http.MethodPost, admission+"ies", object{"metadata": meta, "spec": object{
+		"matchConstraints": object{"resourceRules": []object{{
+			"apiGroups": []string{""}, "apiVersions": []string{"v1"}, "operations": []string{"CREATE", "UPDATE"}, "resources": []string{"services"},
+		}}},
+		"validations": []object{{"expression": "object.spec.type != 'LoadBalancer' || size(object.spec.?loadBalancerSourceRanges.orValue([])) > 0"}},
+	}}, nil)
+	a.ask(t, http.MethodPost, admission+"ybindings", object{"metadata": meta, "spec": object{
+		"policyName": "closed", "validationActions": []string{"Deny"},
+	}}, nil)
+	open := object{"metadata": object{"name": "open"}, "spec": object{"type": "LoadBalancer", "ports": []object{{"port": 1}}}}
+	until(t, "open load balancers are refused", func() bool {
+		err := a.request(http.MethodPost, "/api/v1/namespaces/default/services?dryRun=All", open, nil)
+		return err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'closed'")
 	})
 }
 
@@ -312,6 +321,7 @@ func TestInCluster(t *testing.T) {
 	}
 	t.Run("every network", func(t *testing.T) {
 		dir := t.TempDir()
+		a.closeBalancers(t)
 		a.balance(t, "open")
 		p := start(t, dir, args(open, 1, append([]string{"kubernetes:pod", "kubernetes:service", "kubernetes:nodeport", "--hosts", "2", "-4", "-6", "--services", "3",
 			"--congestion", "reno"}, policies...)...)...) // which pods may choose, and which can take turns
