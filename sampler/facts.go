@@ -76,7 +76,7 @@ func usableCPUs(sys string) ([]record.CPU, error) {
 		if c.Package, err = number(filepath.Join(topology, "physical_package_id"), 0); err != nil {
 			return nil, err
 		}
-		if c.Core, err = number(filepath.Join(topology, "core_id"), id); err != nil {
+		if c.Core, err = first(filepath.Join(topology, "thread_siblings_list"), id); err != nil {
 			return nil, err
 		}
 		cpus = append(cpus, c)
@@ -128,6 +128,23 @@ func number(path string, assumed int) (int, error) {
 	}
 	if err != nil {
 		return 0, err
+	}
+	n, err := strconv.Atoi(text)
+	return n, wrap.Error(err, "sampler: %s", path)
+}
+
+// first reads a file with a list of CPUs, such as 0-1 or 0,8, and returns the first of them, or assumed as number does. It names the
+// core whose CPUs are listed: the kernel's core_id begins anew in each cluster of an arm64 machine, and in each die of others.
+func first(path string, assumed int) (int, error) {
+	text, err := read(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return assumed, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	if end := strings.IndexAny(text, ",-"); end > 0 {
+		text = text[:end]
 	}
 	n, err := strconv.Atoi(text)
 	return n, wrap.Error(err, "sampler: %s", path)

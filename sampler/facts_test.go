@@ -81,12 +81,38 @@ func TestSlowCPUs(t *testing.T) {
 	}
 }
 
+// TestCoresOfClusters checks that cores whose core_id repeats, as in each cluster of an arm64 machine, are told apart.
+func TestCoresOfClusters(t *testing.T) {
+	cpus, err := usableCPUs(t.TempDir())
+	iferr.Fatal(t, err)
+	for siblings, core := range map[string]func(id int) int{
+		"%d":   func(id int) int { return id },
+		"3,%d": func(int) int { return 3 },
+		"2-%d": func(int) int { return 2 },
+	} {
+		sys := t.TempDir()
+		for _, c := range cpus {
+			topology := filepath.Join(sys, "devices/system/cpu", fmt.Sprintf("cpu%d", c.ID), "topology")
+			iferr.Fatal(t, os.MkdirAll(topology, 0o755))
+			iferr.Fatal(t, os.WriteFile(filepath.Join(topology, "core_id"), []byte("0\n"), 0o644))
+			iferr.Fatal(t, os.WriteFile(filepath.Join(topology, "thread_siblings_list"), fmt.Appendf(nil, siblings+"\n", c.ID), 0o644))
+		}
+		got, err := usableCPUs(sys)
+		iferr.Fatal(t, err)
+		for _, c := range got {
+			if want := core(c.ID); c.Core != want {
+				t.Errorf("siblings %s: CPU %d is of core %d, want %d", siblings, c.ID, c.Core, want)
+			}
+		}
+	}
+}
+
 func TestTopologyThatIsNoNumberIsAnError(t *testing.T) {
 	cpus, err := usableCPUs(t.TempDir())
 	if err != nil || len(cpus) == 0 {
 		t.Fatal(cpus, err)
 	}
-	for _, name := range []string{"core_id", "physical_package_id"} {
+	for _, name := range []string{"thread_siblings_list", "physical_package_id"} {
 		sys := t.TempDir()
 		var path string
 		for _, c := range cpus {
