@@ -16,7 +16,7 @@ type Settling struct {
 	Built      int         `json:"built"`               // number of times that this was watched
 	Silent     int         `json:"silent"`              // number of times that it fell silent
 	Wait       Spread      `json:"wait_s"`              // seconds
-	CPU        Spread      `json:"cpu_s"`               // CPU seconds of the machine, beyond its idle use; also for networks of the same group, which are watched at the same time
+	CPU        *Spread     `json:"cpu_s,omitempty"`     // CPU seconds of the machine, beyond its idle use; also for networks of the same group, which are watched at the same time; nil if it is not known
 	Packets    Spread      `json:"packets"`             // packets over the devices of its hosts
 	// Resting is the CPU use of its daemons while other networks had their turns, in
 	// CPU seconds per second, and Rested the number of trials in which that is known.
@@ -71,7 +71,10 @@ func settlings(trials []record.Trial) (all []Settling) {
 			return spreadOf(record.Each(own, func(t record.Trial) float64 { return value(t.Settle) }))
 		}
 		s.Wait = of(func(one *record.Settle) float64 { return one.Wait })
-		s.CPU = of(func(one *record.Settle) float64 { return one.CPU })
+		if known := record.Those(own, func(t record.Trial) bool { return t.Settle.CPU != nil }); len(known) > 0 {
+			used := spreadOf(record.Each(known, func(t record.Trial) float64 { return *t.Settle.CPU }))
+			s.CPU = &used
+		}
 		s.Packets = of(func(one *record.Settle) float64 { return float64(one.Packets) })
 		for _, t := range own {
 			if t.Settle.Silent {

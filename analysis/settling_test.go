@@ -16,19 +16,20 @@ func TestSettlings(t *testing.T) {
 	few := bridge
 	few.Neighbours = 0
 	f := &record.File{Run: record.Run{Cells: []record.Cell{bridge, other, few}}}
-	for i, s := range []*record.Settle{{Wait: 3, CPU: 2, Packets: 500, Silent: true}, nil, {Wait: 0, Silent: true}} {
+	used := []float64{2, 40, 1}
+	for i, s := range []*record.Settle{{Wait: 3, CPU: &used[0], Packets: 500, Silent: true}, nil, {Wait: 0, Silent: true}} {
 		f.Trials = append(f.Trials, record.Trial{Cell: f.Run.Cells[i], Round: 1, Status: record.OK, Settle: s})
 	}
 	f.Trials[0].CPU = &record.CPUUse{Resting: &record.Resting{Watched: 2, CPU: 0.5}}
 	f.Trials[1].CPU = &record.CPUUse{Resting: &record.Resting{Watched: 4, CPU: 3}}
 	// In the next rounds another cell of the network comes first, and its trial fails.
 	f.Trials = append(f.Trials,
-		record.Trial{Cell: other, Round: 2, Status: record.Failed, Reason: "why", Settle: &record.Settle{Wait: 30, CPU: 40, Packets: 9000}},
-		record.Trial{Cell: other, Round: 3, Status: record.OK, Settle: &record.Settle{Wait: 4, CPU: 1, Packets: 700, Silent: true}})
+		record.Trial{Cell: other, Round: 2, Status: record.Failed, Reason: "why", Settle: &record.Settle{Wait: 30, CPU: &used[1], Packets: 9000}},
+		record.Trial{Cell: other, Round: 3, Status: record.OK, Settle: &record.Settle{Wait: 4, CPU: &used[2], Packets: 700, Silent: true}})
 	got := analysis.Analyze(f).Settlings
 	want := []analysis.Settling{
 		{Cell: record.Cell{Network: "bridge", Hosts: 1, Servers: 1, Clients: 1, Setup: record.Setup{Neighbours: 1000}}, Built: 3, Silent: 2,
-			Wait: analysis.Spread{Median: 4, Max: 30}, CPU: analysis.Spread{Median: 2, Max: 40}, Packets: analysis.Spread{Median: 700, Max: 9000},
+			Wait: analysis.Spread{Median: 4, Max: 30}, CPU: &analysis.Spread{Median: 2, Max: 40}, Packets: analysis.Spread{Median: 700, Max: 9000},
 			Resting: analysis.Spread{Median: 0.5, Max: 0.75}, Rested: 2},
 		{Cell: record.Cell{Network: "bridge", Hosts: 1, Servers: 1, Clients: 1}, Built: 1, Silent: 1},
 	}

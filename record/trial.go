@@ -60,13 +60,13 @@ const (
 
 // Settle describes what a network does by itself after it has been built, until it is silent.
 type Settle struct {
-	Wait    float64 `json:"wait_s"`  // until it was silent
-	CPU     float64 `json:"cpu_s"`   // CPU seconds of the machine until then, beyond its idle use; 0 also if it was built on other machines
-	Packets uint64  `json:"packets"` // packets over devices of its hosts until then
-	Silent  bool    `json:"silent"`  // there were no more packets, though CPUs may still have been busy; false if the wait ended before
+	Wait    float64  `json:"wait_s"`          // until it was silent
+	CPU     *float64 `json:"cpu_s,omitempty"` // CPU seconds of the machine until then, beyond its idle use; nil if it was built on other machines, for which older files have 0
+	Packets uint64   `json:"packets"`         // packets over devices of its hosts until then
+	Silent  bool     `json:"silent"`          // there were no more packets, though CPUs may still have been busy; false if the wait ended before
 	// Activity that continues while the network is unused.
-	RestPackets float64 `json:"rest_packets_s"`
-	RestCPU     float64 `json:"rest_cpu_s_s"` // CPU seconds per second of the machine, beyond its idle use; see CPU
+	RestPackets float64  `json:"rest_packets_s"`
+	RestCPU     *float64 `json:"rest_cpu_s_s,omitempty"` // CPU seconds per second of the machine, beyond its idle use; see CPU
 }
 
 // InForce says how long it took until what was made last for a network had an effect: from when the API server had accepted it

@@ -208,10 +208,10 @@ func TestNetworksThatTookLongToFallSilent(t *testing.T) {
 	calm := analysis.Settling{Cell: record.Cell{Network: "veth", Hosts: 1, Servers: 1, Clients: 1}, Built: 6, Silent: 6}
 	slow := analysis.Settling{
 		Cell: record.Cell{Network: "docker:bridge", Hosts: 1, Servers: 1, Clients: 1, Setup: record.Setup{Neighbours: 1000}}, Built: 6, Silent: 6,
-		Wait: analysis.Spread{Median: 3.21, Max: 4.5}, CPU: analysis.Spread{Median: 2.5, Max: 3}, Packets: analysis.Spread{Median: 1_234_567, Max: 2_000_000},
+		Wait: analysis.Spread{Median: 3.21, Max: 4.5}, CPU: &analysis.Spread{Median: 2.5, Max: 3}, Packets: analysis.Spread{Median: 1_234_567, Max: 2_000_000},
 	}
 	elsewhere := slow
-	elsewhere.CPU = analysis.Spread{}
+	elsewhere.CPU = nil
 	never := slow
 	never.Cell.Neighbours, never.Silent, never.Wait = 0, 5, analysis.Spread{Median: 0.1, Max: 30}
 	busy, idle := calm, calm

@@ -28,9 +28,9 @@ func settlingSections(res analysis.Result) []*section {
 	}
 	for _, s := range res.Settlings {
 		name := builtName(s.Cell, s.Namespaces)
-		used := spreadCell(s.CPU)
-		if s.CPU.Max == 0 { // as on other machines
-			used = cell{Value: "–"}
+		used := cell{Value: "–"}
+		if s.CPU != nil && s.CPU.Max > 0 { // older files have 0 for other machines
+			used = spreadCell(*s.CPU)
 		}
 		line := tableLine{
 			Names: []string{name, count(uint64(s.Built)) + " ×"},
@@ -60,7 +60,7 @@ func settlingSections(res analysis.Result) []*section {
 			text = fmt.Sprintf("was built %s; %s in up to %s s of waiting", countOf(s.Built, "time"), fell, short(s.Wait.Max))
 		}
 		text += "; until then "
-		if s.CPU.Max > 0 {
+		if s.CPU != nil && s.CPU.Max > 0 {
 			text += fmt.Sprintf("the machine used %s CPU seconds more than when idle, and ", short(s.CPU.Median))
 		}
 		text += fmt.Sprintf("%s packets crossed the network's devices (medians).", count(uint64(s.Packets.Median)))

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"nettoll/network"
 	"nettoll/record"
 	"nettoll/sampler"
@@ -82,11 +84,15 @@ func TestSilenceThatIsNotKnown(t *testing.T) {
 // TestSilenceOfOtherMachines checks that the CPU time of this machine is not taken for that of others.
 func TestSilenceOfOtherMachines(t *testing.T) {
 	began := time.Now()
-	for distant, cpu := range map[bool]float64{false: 1, true: 0} {
+	none, one := 0.0, 1.0
+	for distant, want := range map[bool]record.Settle{
+		false: {Wait: 1, CPU: &none, Packets: 7, Silent: true, RestPackets: 2, RestCPU: &one},
+		true:  {Wait: 1, Packets: 7, Silent: true, RestPackets: 2},
+	} {
 		s := &session{r: &Runner{}, network: &network.Network{Distant: distant}}
 		got := s.settled(moment{at: began}, moment{at: began.Add(time.Second), packets: 7}, rest{packets: 2, cpu: 1}, true)
-		if want := (record.Settle{Wait: 1, Packets: 7, Silent: true, RestPackets: 2, RestCPU: cpu}); *got != want {
-			t.Errorf("on other machines: %v: %+v, want %+v", distant, *got, want)
+		if diff := cmp.Diff(&want, got); diff != "" {
+			t.Errorf("on other machines: %v: %s", distant, diff)
 		}
 	}
 }

@@ -211,15 +211,13 @@ func (s *session) rest(from, to moment) (r rest) {
 
 // settled sums up the activity from began until the network was silent, and the packets since it was built.
 func (s *session) settled(began, until moment, r rest, silent bool) *record.Settle {
-	all := s.rest(began, until)
-	if s.network.Distant { // they are about this machine
-		all.cpu, r.cpu = 0, 0
-	}
 	wait := until.at.Sub(began.at).Seconds()
-	return &record.Settle{
-		Wait: wait, CPU: all.cpu * wait, Packets: until.packets - min(s.born.packets, until.packets), Silent: silent,
-		RestPackets: r.packets, RestCPU: r.cpu,
+	settle := record.Settle{Wait: wait, Packets: until.packets - min(s.born.packets, until.packets), Silent: silent, RestPackets: r.packets}
+	if !s.network.Distant { // otherwise they are about this machine
+		used := s.rest(began, until).cpu * wait
+		settle.CPU, settle.RestCPU = &used, &r.cpu
 	}
+	return &settle
 }
 
 // unsettled warns if a network did not become silent, or if that is not known.
