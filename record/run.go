@@ -85,15 +85,14 @@ const Emulated = "emulated"
 
 // Machine describes where the run took place.
 type Machine struct {
-	OS       string   `json:"os"`     // pretty name of the distribution
-	Kernel   string   `json:"kernel"` // release
-	Arch     string   `json:"arch"`
-	CPUModel string   `json:"cpu_model"`
-	CPUs     []CPU    `json:"cpus"` // the CPUs that nettoll may use
-	MemoryB  uint64   `json:"memory_bytes"`
-	Virtual  string   `json:"virtual,omitempty"` // "yes" under a hypervisor, or Emulated
-	Root     bool     `json:"root"`              // false: inside a user namespace
-	Features []string `json:"features,omitempty"`
+	OS       string `json:"os"`     // pretty name of the distribution
+	Kernel   string `json:"kernel"` // release
+	Arch     string `json:"arch"`
+	CPUModel string `json:"cpu_model"`
+	CPUs     []CPU  `json:"cpus"` // the CPUs that nettoll may use
+	MemoryB  uint64 `json:"memory_bytes"`
+	Virtual  string `json:"virtual,omitempty"` // "yes" under a hypervisor, or Emulated
+	Root     bool   `json:"root"`              // false: inside a user namespace
 }
 
 // CPU is one processor and its location.

@@ -366,7 +366,7 @@ var inventedFile = sync.OnceValue(func() *record.File {
 			Type: record.TypeRun, SchemaVersion: record.SchemaVersion,
 			ID: "5f3a9c01", Started: start, Version: "0.1.0", Suite: "default", Note: "new switch, before the upgrade",
 			Machine: record.Machine{OS: "Debian GNU/Linux 12", Kernel: "6.1.0-18", Arch: "amd64", CPUModel: "AMD EPYC 7713",
-				CPUs: []record.CPU{{ID: 0}, {ID: 1, Core: 1}}, MemoryB: 24 << 30, Virtual: "yes", Root: true, Features: []string{"veth", "bridge", "vxlan"}},
+				CPUs: []record.CPU{{ID: 0}, {ID: 1, Core: 1}}, MemoryB: 24 << 30, Virtual: "yes", Root: true},
 			Settings: record.Settings{Duration: 5, Warmup: 1, Precision: 0.05, Confidence: 0.95, MinRounds: 6, MaxRounds: 30, Seed: 1, EqualWithin: 0.05},
 		},
 		Spent: 1862,

@@ -271,7 +271,7 @@ func machineCalled(run record.Run) string {
 }
 
 func machineFacts(res analysis.Result) []fact {
-	facts := []fact{{"Machine", ranOn(res)}, {"Run", wasRun(res)}, {"Features", join(res.Run.Machine.Features)}}
+	facts := []fact{{"Machine", ranOn(res)}, {"Run", wasRun(res)}}
 	return slices.DeleteFunc(facts, func(f fact) bool { return f.Value == "" })
 }
 
