@@ -176,11 +176,11 @@ func measuredCell(sc scale, c analysis.ReplicatedCell) cell {
 
 // shareText formats a ratio as a share of the baseline, with its interval.
 func shareText(c analysis.Comparison) string {
-	decimals := shareDecimals(c.Value)
 	if c.Level == 0 {
-		return percentTo(c.Value, decimals) + " ±?"
+		return percentTo(c.Value, shareDecimals(c.Value)) + " ±?"
 	}
-	return percentTo(c.Value, decimals) + ", " + between(100*c.Low, 100*c.High, decimals) + "%"
+	value, ends := shareAndEnds(c)
+	return value + ", " + ends
 }
 
 // shareDecimals is 1 for shares below 10 %, and otherwise 0.

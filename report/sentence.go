@@ -363,10 +363,16 @@ func times(k record.Kind, c analysis.Comparison) string {
 
 // share returns a ratio and its interval as shares of the baseline.
 func share(c analysis.Comparison) string {
-	ends := between(100*c.Low, 100*c.High, shareDecimals(c.Value))
+	value, ends := shareAndEnds(c)
+	return value + " (" + ends + ")"
+}
+
+// shareAndEnds returns a ratio, and the ends of its interval, as shares of the baseline.
+func shareAndEnds(c analysis.Comparison) (value, ends string) {
+	ends = between(100*c.Low, 100*c.High, shareDecimals(c.Value))
 	low, _, _ := strings.Cut(ends, "–")
 	_, decimals, _ := strings.Cut(low, ".") // as many as the ends need: with fewer, it could be outside of them
-	return percentTo(c.Value, len(decimals)) + " (" + ends + "%)"
+	return percentTo(c.Value, len(decimals)), ends + "%"
 }
 
 // margin returns the largest difference that counts as the same.

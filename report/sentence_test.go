@@ -326,6 +326,21 @@ func TestPublishedCell(t *testing.T) {
 	}
 }
 
+// TestShareOfPublished checks that a measured share is not outside of its interval as it is shown.
+func TestShareOfPublished(t *testing.T) {
+	for want, c := range map[string]analysis.Comparison{
+		"67%, 65–70%":          {Value: 0.67, Interval: analysis.Interval{Low: 0.65, High: 0.7, Level: 0.95}},
+		"9.1%, 8.8–9.4%":       {Value: 0.091, Interval: analysis.Interval{Low: 0.088, High: 0.094, Level: 0.95}},
+		"81.7%, 81.6–81.9%":    {Value: 0.8171, Interval: analysis.Interval{Low: 0.816, High: 0.819, Level: 0.95}},
+		"81.70%, 81.68–81.74%": {Value: 0.817, Interval: analysis.Interval{Low: 0.8168, High: 0.8174, Level: 0.95}},
+		"67% ±?":               {Value: 0.67},
+	} {
+		if got := shareText(c); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 // TestFewPairsSayNothing ensures that a correlation of one pair is not called exact.
 func TestFewPairsSayNothing(t *testing.T) {
 	table := analysis.ReplicatedTable{Table: reference.Table{Name: "throughput"}, Order: analysis.Correlation{Tau: 1, N: 1, Groups: 1, Known: true}}
