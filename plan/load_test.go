@@ -205,6 +205,7 @@ func TestLoadErrors(t *testing.T) {
 		{"list for duration", head + "duration: [1s]\n", `x.yaml:2:11: duration: a list is not a length of time; write a number and its unit such as 300ms, 1s or 2m`},
 		{"negative warmup", head + "warmup: -1ms\n", `x.yaml:2:9: warmup: must not be negative, is -1ms; write 0s for none`},
 		{"small budget", head + "time_budget: 300ms\n", `x.yaml:2:14: time_budget: 300ms is less than one trial of 440ms takes; write more, or 0s for no limit`},
+		{"together without turns", head + "turns: false\ntogether: 3\n", `x.yaml:3:11: together: networks stand at once only to take turns, and whole trials were asked for (turns: false); leave one of the two out`},
 		{"rounds", head + "min_rounds: 8\nmax_rounds: 7\n", `x.yaml:2:13: min_rounds: at least 8 and at most 7 rounds contradict each other; lower min_rounds or raise max_rounds`},
 		{"fewer than the default", head + "max_rounds: 3\n", `x.yaml:2:13: max_rounds: at least 6 and at most 3 rounds contradict each other; lower min_rounds or raise max_rounds`},
 		{"no rounds", head + "min_rounds: 0\n", `x.yaml:2:13: min_rounds: 0 rounds are not possible; write a number from 1 to 10000`},

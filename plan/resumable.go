@@ -55,7 +55,8 @@ func unadvised(err error) error {
 func limitsOf(set record.Settings) Suite {
 	return Suite{
 		Duration: seconds(set.Duration), Warmup: seconds(set.Warmup), TimeBudget: seconds(set.Budget),
-		Precision: Ratio(set.Precision), Confidence: Ratio(set.Confidence), MinRounds: set.MinRounds, MaxRounds: set.MaxRounds, Together: set.Together,
+		Precision: Ratio(set.Precision), Confidence: Ratio(set.Confidence), MinRounds: set.MinRounds, MaxRounds: set.MaxRounds,
+		Turns: set.Turns, Together: set.Together,
 		EqualWithin: cmp.Or(Ratio(set.EqualWithin), record.DefaultEqualWithin), // run files from before this was a setting have none
 	}
 }

@@ -174,7 +174,7 @@ func (s Suite) Published() (Suite, error) {
 	if p == nil {
 		return s, errors.New("the suite does not say how its source measured")
 	}
-	s.AsPublished, s.TimeBudget, s.Turns = nil, 0, false
+	s.AsPublished, s.TimeBudget, s.Turns, s.Together = nil, 0, false, 0
 	at := maps.Clone(s.at)
 	moved := func(from, to string) {
 		maps.DeleteFunc(at, func(field, _ string) bool { return field == to || strings.HasPrefix(field, to+"[") })

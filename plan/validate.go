@@ -170,6 +170,9 @@ func (s Suite) checkTimes() error {
 	if trial := s.Warmup + s.Duration; s.TimeBudget > 0 && s.TimeBudget < trial {
 		return s.fault("time_budget", "%s is less than one trial of %s takes; write more, or 0s for no limit", s.TimeBudget, trial)
 	}
+	if s.Together > 0 && !s.Turns {
+		return s.fault("together", "networks stand at once only to take turns, and whole trials were asked for (turns: false); leave one of the two out")
+	}
 	return nil
 }
 
