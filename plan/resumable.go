@@ -19,7 +19,7 @@ func Resumable(cells []record.Cell, set record.Settings, known Known) error {
 		return fmt.Errorf("it has %d cells, and must have 1 to %d", n, MaxCells)
 	}
 	limits := limitsOf(set)
-	if err := limits.firstFault(Suite.checkNumbers, Suite.checkTimes, Suite.checkRounds); err != nil {
+	if err := CheckLimits(set); err != nil {
 		return fmt.Errorf("settings: %w", unadvised(err))
 	}
 	for i, c := range cells {
@@ -38,6 +38,11 @@ func Resumable(cells []record.Cell, set record.Settings, known Known) error {
 		}
 	}
 	return nil
+}
+
+// CheckLimits finds the first of a run's settings that no suite could have. The error is a *FieldError.
+func CheckLimits(set record.Settings) error {
+	return limitsOf(set).firstFault(Suite.checkNumbers, Suite.checkTimes, Suite.checkRounds)
 }
 
 // unadvised strips from a suite's fault the advice, which is meant for authors of suites.

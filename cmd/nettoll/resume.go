@@ -48,8 +48,11 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 	if err := sameVenue(file.Venue(), set.Venue); err != nil {
 		return err
 	}
-	if err := plan.Resumable(file.Run.Cells, set, f.known()); err != nil {
+	if err := plan.Resumable(file.Run.Cells, file.Run.Settings, f.known()); err != nil {
 		return usagef("--resume %s: %w; begin another run", f.resume, err)
+	}
+	if err := plan.CheckLimits(set); err != nil {
+		return f.fault(err, nil)
 	}
 	if err := cmp.Or(f.suitEngines(file.Run.Cells), f.suitMachines(file.Run.Cells), f.suitClusters(file.Run.Cells), f.sameTargets(file.Trials)); err != nil {
 		return err
