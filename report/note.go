@@ -214,6 +214,7 @@ var noteKinds = map[string]noteKind{
 	analysis.WarnNoNative: failures, analysis.WarnUnpaired: failures, analysis.WarnHistogram: failures, analysis.WarnUnknownMetric: failures,
 	analysis.WarnTruncated: failures, analysis.WarnUnfinished: failures,
 	"network-fault": failures, "container-cpu": failures, "node-daemon-cpu": failures, "wrong-checksums": failures, "mtu-black-hole": failures,
+	"conntrack-full": failures, "neighbours-full": failures,
 
 	analysis.WarnTooFewRounds: noise, analysis.WarnNotPrecise: noise, analysis.WarnShort: noise, analysis.WarnBusy: noise, analysis.WarnSteal: noise, analysis.WarnDrift: noise,
 	analysis.WarnNoisy: noise, analysis.WarnOutliers: noise, analysis.WarnAlike: noise, analysis.WarnUncovered: noise, analysis.WarnUnstationary: noise,

@@ -19,6 +19,8 @@ import (
 // Codes of findings: faults of a network that works, or reasons why one does not.
 const (
 	FoundChecksums     = "wrong-checksums" // checksum offload breaks the network
+	FoundTracking      = "conntrack-full"  // connection tracking drops packets
+	FoundNeighbours    = "neighbours-full" // the kernel has no room for the neighbours of all containers
 	FoundBlackHole     = "mtu-black-hole"  // large packets vanish
 	FoundFragmentation = "fragmentation"   // packets are sent in fragments
 	FoundMTU           = "mtu-too-large"   // packets may be larger than their path carries
@@ -44,7 +46,7 @@ func (f finding) warning() record.Warning {
 // findings looks for faults of a trial's network. The gravest comes first.
 func findings(ev evidence) []finding {
 	type look = func(evidence) (finding, bool)
-	return record.Found([]look{wrongChecksums, wrongMTU, nestedTunnel}, func(find look) (finding, bool) { return find(ev) })
+	return record.Found([]look{wrongChecksums, fullTracking, fullNeighbours, wrongMTU, nestedTunnel}, func(find look) (finding, bool) { return find(ev) })
 }
 
 // wrongChecksums finds segments that arrived with wrong checksums. A sender leaves checksums to its
@@ -65,6 +67,33 @@ func wrongChecksums(ev evidence) (f finding, ok bool) {
 	}
 	f.text += ", although the sender completes them: something on the path corrupts packets"
 	return f, true
+}
+
+// fullTracking finds packets and connections that connection tracking dropped. A packet that was dropped because another had just
+// begun the same connection says nothing about its table.
+func fullTracking(ev evidence) (f finding, ok bool) {
+	var where string
+	var packets, connections uint64
+	for _, place := range append(ev.endNames(), ev.hosts...) {
+		of := func(counter string) uint64 { return ev.counted[place+"/"+counter] }
+		dropped, evicted := of(sampler.CounterTrackDropped), of(sampler.CounterTrackEvicted)
+		if dropped -= min(dropped, of(sampler.CounterTrackClashed)); dropped+evicted > packets+connections {
+			where, packets, connections = place, dropped, evicted
+		}
+	}
+	return finding{
+		FoundTracking, fmt.Sprintf("connection tracking of %s dropped %d packets, and %d connections for new ones, as it does when its table is full", where, packets, connections),
+		"raise net.netfilter.nf_conntrack_max there, or measure fewer connections",
+	}, packets+connections > 0
+}
+
+// fullNeighbours finds packets that were lost because the machine's table of neighbours had no room for whom they were for.
+func fullNeighbours(ev evidence) (f finding, ok bool) {
+	where, n := ev.most(ev.endNames(), sampler.CounterFullARP, sampler.CounterFullNDP)
+	return finding{
+		FoundNeighbours, fmt.Sprintf("the table of neighbours of the machine that %s is on, which all its containers share, was full %d times: packets were lost", where, n),
+		"raise net.ipv4.neigh.default.gc_thresh3 there (net.ipv6… for IPv6), or measure fewer containers at once",
+	}, n > 0
 }
 
 // wrongMTU finds packets that are larger than their path carries, by counters of fragments and TCP's
@@ -208,6 +237,11 @@ func (s *session) evidence(t *record.Trial, links []link) (evidence, error) {
 			ev.hosts = append(ev.hosts, host)
 		}
 	}
+	for _, host := range s.ownMachine() {
+		if !slices.Contains(ends, host) {
+			ev.hosts = append(ev.hosts, host)
+		}
+	}
 	slices.Sort(ev.hosts)
 	for _, l := range links {
 		var own []device
@@ -347,7 +381,8 @@ func (s *session) diagnose(ctx context.Context, t *record.Trial, links []link, b
 	}
 	all := findings(ev)
 	var cause *finding
-	if i := slices.IndexFunc(all, func(f finding) bool { return f.code == FoundChecksums }); i >= 0 {
+	explains := []string{FoundChecksums, FoundTracking, FoundNeighbours}
+	if i := slices.IndexFunc(all, func(f finding) bool { return slices.Contains(explains, f.code) }); i >= 0 {
 		cause = &all[i]
 	} else if hole, ok := s.probe(ctx, ev, links[0]); ok {
 		// A black hole says more than that packets may be too large.

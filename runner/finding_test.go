@@ -47,6 +47,16 @@ func TestFindings(t *testing.T) {
 				s.ends[i].Offloads = nil
 			}
 		}, []string{FoundChecksums, "although the sender completes them: something on the path corrupts packets"}},
+		{"connection tracking is full", func(s *evidence) {
+			s.counted["h1/conntrack.drop"], s.counted["h1/conntrack.insert_failed"], s.counted["h1/conntrack.early_drop"] = 70, 10, 3
+			s.counted["h1c1/conntrack.drop"] = 5
+		}, []string{FoundTracking, "connection tracking of h1 dropped 60 packets, and 3 connections for new ones", "nf_conntrack_max"}},
+		{"two packets began the same connection", func(s *evidence) {
+			s.counted["h1/conntrack.drop"], s.counted["h1/conntrack.insert_failed"] = 3, 5
+		}, nil},
+		{"neighbours have no room", func(s *evidence) {
+			s.counted["h2c1/arp_cache.table_fulls"], s.counted["h2c1/ndisc_cache.table_fulls"], s.counted["h1c1/arp_cache.table_fulls"] = 4, 1, 4
+		}, []string{FoundNeighbours, "machine that h2c1 is on", "full 5 times", "gc_thresh3"}},
 		{"hosts cut", func(s *evidence) {
 			s.ends[0].MTU = 1500
 			s.counted["h2/IpFragCreates"], s.counted["h2/Ip6FragCreates"] = 30, 4

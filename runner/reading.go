@@ -40,6 +40,17 @@ func (s *session) readable() map[string]string {
 	return all
 }
 
+// ownMachine returns the names of hosts that are the machine that nettoll runs on. Of their counters, only those of connection
+// tracking are read, whose table the network shares with everything else there.
+func (s *session) ownMachine() (hosts []string) {
+	for _, h := range s.network.Hosts {
+		if f := h.Facts(); f.NetNS != "" && f.Borrowed {
+			hosts = append(hosts, h.Name())
+		}
+	}
+	return hosts
+}
+
 // reading holds what is read right before and right after a trial.
 type reading struct {
 	at       time.Time
@@ -80,6 +91,15 @@ func (s *session) count(ctx context.Context, links []link) (map[string]uint64, e
 			continue
 		}
 		c, err := sampler.Protocols(path)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		for counter, v := range c {
+			all[name+"/"+counter] = v
+		}
+	}
+	for _, name := range s.ownMachine() {
+		c, err := sampler.Tracking("/proc")
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}

@@ -17,10 +17,15 @@ import (
 )
 
 // Counters reads the counters of this process's network namespace: those of its protocols, from snmp,
-// netstat and snmp6 below /proc/net, with names such as TcpRetransSegs; those of each device, such as
+// netstat and snmp6 below /proc/net, with names such as TcpRetransSegs; those of connection tracking; those of each device, such as
 // eth0.rx_bytes; and the softnet counters, which are sums over the machine's CPUs. proc is "/proc".
 func Counters(proc string) (map[string]uint64, error) {
-	return countersOf(filepath.Join(proc, "self", "net"), append(slices.Clone(protocols), table{"dev", interfaces}, table{"softnet_stat", softnet})...)
+	return countersOf(filepath.Join(proc, "self", "net"), append(slices.Clone(protocols), table{"dev", interfaces, false}, table{"softnet_stat", softnet, false})...)
+}
+
+// Tracking reads those of the counters that are about connection tracking. proc is "/proc".
+func Tracking(proc string) (map[string]uint64, error) {
+	return countersOf(filepath.Join(proc, "self", "net"), tracking)
 }
 
 // Protocols reads the protocol counters of the network namespace at path, by the names that Counters
@@ -32,7 +37,7 @@ func Protocols(path string) (all map[string]uint64, err error) {
 // Packets returns how many packets each device of the network namespace at path has received and
 // sent. With thousands of devices it takes a fraction of the time that Devices takes.
 func Packets(path string) (map[string]uint64, error) {
-	return countersIn(path, table{"dev", packets})
+	return countersIn(path, table{"dev", packets, false})
 }
 
 func countersIn(path string, tables ...table) (all map[string]uint64, err error) {
@@ -45,20 +50,23 @@ func countersIn(path string, tables ...table) (all map[string]uint64, err error)
 
 // table is a file of counters below /proc/self/net.
 type table struct {
-	name string
-	read func(text string, into map[string]uint64) error
+	name     string
+	read     func(text string, into map[string]uint64) error
+	optional bool // a kernel without what it counts has no such file
 }
 
-// protocols are the tables of protocol counters, which do not depend on the device.
-var protocols = []table{{"snmp", pairs}, {"netstat", pairs}, {"snmp6", single}}
+// protocols are the tables of counters that do not depend on the device.
+var protocols = []table{{"snmp", pairs, false}, {"netstat", pairs, false}, {"snmp6", single, true}, tracking}
+
+var tracking = table{"stat/nf_conntrack", tracked, true}
 
 func countersOf(dir string, tables ...table) (map[string]uint64, error) {
 	all := make(map[string]uint64)
 	for _, f := range tables {
 		path := filepath.Join(dir, f.name)
 		b, err := os.ReadFile(path)
-		if f.name == "snmp6" && errors.Is(err, os.ErrNotExist) {
-			continue // a kernel without IPv6
+		if f.optional && errors.Is(err, os.ErrNotExist) {
+			continue
 		}
 		if err != nil {
 			return nil, fmt.Errorf("sampler: %w", err)
@@ -127,6 +135,47 @@ func single(text string, into map[string]uint64) error {
 			return err
 		}
 		into[f[0]] = v
+	}
+	return nil
+}
+
+// Counters of how often the machine's tables of neighbours were full, which all its namespaces share.
+const (
+	tableFulls     = ".table_fulls"
+	CounterFullARP = "arp_cache" + tableFulls
+	CounterFullNDP = "ndisc_cache" + tableFulls
+)
+
+// Counters of connection tracking.
+const (
+	CounterTrackDropped = "conntrack.drop"          // packets
+	CounterTrackClashed = "conntrack.insert_failed" // packets that were dropped because another had just begun the same connection
+	CounterTrackEvicted = "conntrack.early_drop"    // connections that had to make room for new ones
+)
+
+// tracked sums the columns of connection tracking that tell what it lost over all CPUs.
+func tracked(text string, into map[string]uint64) error {
+	var names []string
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if names == nil {
+			names = f
+			continue
+		}
+		if len(f) != len(names) {
+			return unexpected(line)
+		}
+		for i, column := range names {
+			name := "conntrack." + column
+			if !slices.Contains([]string{CounterTrackDropped, CounterTrackClashed, CounterTrackEvicted}, name) {
+				continue
+			}
+			v, err := strconv.ParseUint(f[i], 16, 64)
+			if err != nil {
+				return err
+			}
+			into[name] += v
+		}
 	}
 	return nil
 }

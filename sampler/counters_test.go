@@ -61,17 +61,42 @@ func TestCountersNameTheFileThatIsWrong(t *testing.T) {
 		{"no device", "dev", head + "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n"},
 		{"column that is no number", "dev", head + "eth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 x\n"},
 		{"too few columns", "softnet_stat", "0000000a 00000001\n"},
+		{"too few columns", "stat/nf_conntrack", "entries  drop\n00000001\n"},
+		{"not hexadecimal", "stat/nf_conntrack", "entries  drop\n00000001  0000000g\n"},
 		{"not hexadecimal", "softnet_stat", "0000000a 00000001 0000000g\n"},
 	} {
 		t.Run(c.file+" "+c.name, func(t *testing.T) {
 			proc, net := fixture(t)
 			path := filepath.Join(net, c.file)
+			iferr.Fatal(t, os.MkdirAll(filepath.Dir(path), 0o755))
 			iferr.Fatal(t, os.WriteFile(path, []byte(c.text), 0o644))
 			_, err := Counters(proc)
 			if err == nil || !strings.Contains(err.Error(), path+": ") || strings.Contains(err.Error(), "\n") {
 				t.Errorf("error is %v, want one line that names %s", err, path)
 			}
 		})
+	}
+}
+
+// TestTracking checks that what connection tracking lost is summed over all CPUs, and may be missing.
+func TestTracking(t *testing.T) {
+	proc, net := fixture(t)
+	if got, err := Tracking(proc); err != nil || len(got) > 0 {
+		t.Errorf("without connection tracking: %v, %v", got, err)
+	}
+	iferr.Fatal(t, os.Mkdir(filepath.Join(net, "stat"), 0o755))
+	iferr.Fatal(t, os.WriteFile(filepath.Join(net, "stat/nf_conntrack"), []byte(
+		"entries  clashres found new invalid ignore delete chainlength insert insert_failed drop early_drop icmp_error  expect_new expect_create expect_delete search_restart\n"+
+			"00000010  00000001 00000002 00000003 00000004 00000005 00000006 00000007 00000008 00000009 0000000a 0000000b 0000000c  0000000d 0000000e 0000000f 00000010\n"+
+			"00000010  00000001 00000002 00000003 00000004 00000005 00000006 00000007 00000008 00000001 00000010 00000002 0000000c  0000000d 0000000e 0000000f 00000010\n"), 0o644))
+	for name, read := range map[string]func(string) (map[string]uint64, error){"Tracking": Tracking, "Counters": Counters} {
+		got, err := read(proc)
+		iferr.Fatal(t, err)
+		for counter, want := range map[string]uint64{CounterTrackClashed: 10, CounterTrackDropped: 26, CounterTrackEvicted: 13} {
+			if got[counter] != want {
+				t.Errorf("%s: %s is %d, want %d", name, counter, got[counter], want)
+			}
+		}
 	}
 }
 

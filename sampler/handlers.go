@@ -13,7 +13,7 @@ import (
 
 // Methods of the agent.
 const (
-	MethodCounters   = "sampler.counters"   // nothing → map[string]uint64 of Counters, and CounterThrottled
+	MethodCounters   = "sampler.counters"   // nothing → map[string]uint64 of Counters, CounterThrottled, CounterFullARP and CounterFullNDP
 	MethodEndpoint   = "sampler.endpoint"   // netip.Addr of the peer → record.Endpoint
 	MethodCondition  = "sampler.condition"  // Condition → an offload that the device cannot turn off, or ""
 	MethodOrigin     = "sampler.origin"     // nothing → Origin
@@ -46,6 +46,10 @@ func Handlers() map[string]agent.Handler {
 			all, err := Counters("/proc")
 			if err == nil {
 				all[CounterThrottled] = throttled("/proc", "/sys")
+				full, _ := nl.FullTables() // none where the kernel does not tell
+				for name, n := range full {
+					all[name+tableFulls] = n
+				}
 			}
 			return all, err
 		}),
