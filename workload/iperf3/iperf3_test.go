@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { testutil.Main(m) }
 func TestConform(t *testing.T) { workloadtest.Conform(t, Tool, "-s -1") }
 
 func TestArguments(t *testing.T) {
-	const server, head, end = "-s -1 -J -B 198.18.0.2 -p 20002", "-J -c 198.18.0.1 -p 20002 -t 2 -i 1", " --connect-timeout 3000"
+	const server, head, end = "-s -1 -J -B 198.18.0.2 -p 20002 -i 1", "-J -c 198.18.0.1 -p 20002 -t 2 -i 1", " --connect-timeout 3000"
 	job := func(load string, o record.Options, pairs ...workload.Pair) workload.Job {
 		j := workloadtest.Job(load, o, pairs...)
 		j.Duration = 1500 * time.Millisecond
@@ -31,7 +31,7 @@ func TestArguments(t *testing.T) {
 	workloadtest.Arguments(t, Tool, []workloadtest.Commands{
 		{"tcp", job(record.TCPStream, record.Options{}), server, head + end},
 		{"tcp with all", workloadtest.Warm(job(record.TCPStream, record.Options{Streams: 4, MessageSize: 65536, Window: 131072, Congestion: "reno", ZeroCopy: true, Reverse: true},
-			workloadtest.Pair("c", "s", "2001:2::1")), 200*time.Millisecond), "-s -1 -J -B 2001:2::2 -p 20002",
+			workloadtest.Pair("c", "s", "2001:2::1")), 200*time.Millisecond), "-s -1 -J -B 2001:2::2 -p 20002 -i 1",
 			"-J -c 2001:2::1 -p 20002 -t 2 -i 1 --connect-timeout 3000 -O 1 -P 4 -l 65536 -w 131072 -C reno -Z -R"},
 		{"bidir", workloadtest.Warm(job(record.TCPBidir, record.Options{}), time.Second), server, head + end + " -O 1 --bidir"},
 		{"udp as fast as it goes", job(record.UDPStream, record.Options{}), server, head + end + " -u -b 0 --get-server-output -l 1400"},
@@ -39,6 +39,20 @@ func TestArguments(t *testing.T) {
 			head + end + " -u -b 5000000 --get-server-output -P 2 -l 1000"},
 		{"udp reverse", job(record.UDPStream, record.Options{Reverse: true}), server, head + end + " -u -b 0 -l 1400 -R"},
 	})
+}
+
+// TestIntervals checks that the output of a long trial with many streams is not too long to be read, nor an interval for iperf3.
+func TestIntervals(t *testing.T) {
+	for window, want := range map[time.Duration]string{time.Second: "1", 30 * time.Second: "1", 31 * time.Second: "2", 100 * time.Second: "4", time.Hour: "60"} {
+		job := workloadtest.Job(record.UDPStream, record.Options{Streams: 128})
+		job.Duration = window
+		server, client := workloadtest.Started(t, Tool, job, 0)
+		for _, args := range [][]string{server.Command.Args, client.Command.Args} {
+			if at := slices.Index(args, "-i"); at < 0 || args[at+1] != want {
+				t.Errorf("%v: %v, want intervals of %s s", window, args, want)
+			}
+		}
+	}
 }
 
 // TestCPUs checks that a client and its server get one CPU each for one stream, and all of theirs for several.

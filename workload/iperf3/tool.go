@@ -45,9 +45,21 @@ var Tool = program.Tool{
 // connectTimeout is how long a client tries to reach its server, in milliseconds.
 const connectTimeout = 3000
 
+// Limits of intervals, each of which has a part for each stream in the output: of 128 streams it takes 40 kB.
+const (
+	mostIntervals = 30
+	longest       = 60 // seconds; a longer interval is refused
+)
+
+// period returns the seconds between reports.
+func period(p program.Pair) string {
+	window := int(p.Window.Seconds())
+	return strconv.Itoa(min(longest, max(1, (window+mostIntervals-1)/mostIntervals)))
+}
+
 func server(p program.Pair) program.Server {
 	return program.Server{Command: program.Command{Args: []string{
-		"-s", "-1", "-J", "-B", p.Listen.Unmap().String(), "-p", strconv.Itoa(p.Own[0]),
+		"-s", "-1", "-J", "-B", p.Listen.Unmap().String(), "-p", strconv.Itoa(p.Own[0]), "-i", period(p),
 	}}}
 }
 
@@ -55,7 +67,7 @@ func client(p program.Pair) program.Client {
 	o := p.Job.Options
 	args := []string{
 		"-J", "-c", p.Addr.String(), "-p", strconv.Itoa(p.Own[0]),
-		"-t", strconv.Itoa(int(p.Window.Seconds())), "-i", "1",
+		"-t", strconv.Itoa(int(p.Window.Seconds())), "-i", period(p),
 		"--connect-timeout", strconv.Itoa(connectTimeout),
 	}
 	args = append(args, program.Given("-O", int(p.Lead.Seconds()))...)
