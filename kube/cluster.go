@@ -164,6 +164,9 @@ func kubeletUser(n *Node) string { return "system:node:" + n.Name() }
 // begun is how many clusters this process has started.
 var begun atomic.Int32
 
+// StartTime is how long Start may take: the control plane, what connects pods, and the nodes start one after the other.
+const StartTime = 3 * Patience
+
 // Start starts a cluster. Everything in the lab's namespaces is removed with them, whatever happens.
 func Start(ctx context.Context, hosts []platform.Host, o Options) (*Cluster, error) {
 	c := &Cluster{o: o, number: begun.Add(1), namespace: "default", look: privateLook(), pause: privatePause, requests: privateRequests, ports: map[netip.Addr]int{}, policing: &policing{}}

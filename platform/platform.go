@@ -40,6 +40,8 @@ type Info struct {
 	// started. It is nil where hosts are made anew for each network. Others are kept from one network to the next, since
 	// they are expensive to start or are the user's; only devices that carry payload are made anew.
 	Stood func() []string
+	// Starts is how long those that are kept may take to start: the network that is the first to need them waits for them.
+	Starts time.Duration
 	// Gone waits, for a bounded time, until nothing is left of the hosts that were closed. It is nil unless that takes time:
 	// the kernel removes the namespaces of a lab in the background.
 	Gone func(ctx context.Context) error

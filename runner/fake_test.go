@@ -38,9 +38,10 @@ type ground struct {
 	name   string
 	probe  error
 	during func() // called in the probe
+	starts time.Duration
 }
 
-func (g *ground) Info() platform.Info { return platform.Info{Name: g.name} }
+func (g *ground) Info() platform.Info { return platform.Info{Name: g.name, Starts: g.starts} }
 
 func (g *ground) Probe(context.Context) error {
 	g.w.mu.Lock()

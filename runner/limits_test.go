@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nettoll/record"
+	"nettoll/runner"
 )
 
 func TestPrecisionEndsTheRunButNotBeforeTheFewestRounds(t *testing.T) {
@@ -100,6 +101,34 @@ func TestPrecisionIsNotAskedOfWhatWasGivenUp(t *testing.T) {
 		b.Enough = func([]record.Trial) map[string]bool { return map[string]bool{b.Cells[0].Key(): true} }
 		end, err := b.run(t, t.Context())
 		ends(t, end, err, record.EndPrecision, 3)
+	})
+}
+
+// TestTimeToStartHosts checks that a network may take longer to build if its platform may have to start hosts for it.
+func TestTimeToStartHosts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(&way{name: "host"}, &way{name: "bridge"})
+		for name, f := range b.ways {
+			f.connect = func(ctx context.Context, _ int) error {
+				select {
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				case <-time.After(4 * time.Minute):
+					return nil
+				}
+			}
+			b.Networks[name] = runner.Recipe{Platform: &ground{w: b.w, name: name}, Driver: f.driver()}
+		}
+		b.Networks["bridge"].Platform.(*ground).starts = 3 * time.Minute
+		b.Settings.MaxRounds = 1
+		if _, err := b.run(t, t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range map[string]record.Status{"host": record.Failed, "bridge": record.OK} {
+			if tr := b.of(name)[0]; tr.Status != want {
+				t.Errorf("%s: %s %s, want %s", name, tr.Status, tr.Reason, want)
+			}
+		}
 	})
 }
 

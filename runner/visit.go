@@ -239,7 +239,7 @@ func (r *Runner) build(ctx context.Context, v plan.Visit) (n *network.Network, t
 		Processes: v.Processes, Setup: v.Setup,
 		Underlay: platform.Underlay{Rate: shape.Rate, Delay: shape.Delay, MTU: v.MTU},
 	}
-	limit := r.within(buildTime, topo)
+	limit := r.within(buildTime+recipe.Platform.Info().Starts, topo)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the network was not built within %v", limit))
 	defer cancel()
 	if err := r.probe(ctx, v.Network, recipe); err != nil {

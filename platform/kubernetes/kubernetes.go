@@ -58,6 +58,8 @@ func (k *Kubernetes) Info() platform.Info {
 	i := platform.Info{Name: "kubernetes", AtOnce: platform.MostPlaces, Stood: k.Stood}
 	if k.o.Lab == nil {
 		i.Crowd = kube.OwnPods
+	} else {
+		i.Starts = kube.StartTime
 	}
 	if k.o.Own != nil {
 		i.Quiet = k.o.Own.Quiet
