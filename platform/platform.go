@@ -66,7 +66,7 @@ func (r HostRequest) Changed() bool { return r != HostRequest{Count: r.Count} }
 
 // Underlay is the shape of each host's link to the others. Zero is unshaped.
 type Underlay struct {
-	Rate  uint64        // bit/s that a host can send
+	Rate  uint64        // bit/s that a host can send, and receive
 	Delay time.Duration // added to each packet that a host sends
 	MTU   int           // bytes; 0 is 1500
 }

@@ -6,11 +6,44 @@ import (
 	"io/fs"
 	"testing"
 
+	"github.com/vishvananda/netlink"
+
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
 	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 )
+
+// TestSwitchSendsAtTheRateOfALink checks that a host to which several others send at once receives no more than its link carries.
+func TestSwitchSendsAtTheRateOfALink(t *testing.T) {
+	const rate = 100_000_000
+	hosts, err := New().Hosts(t.Context(), platform.HostRequest{Count: 3, Underlay: platform.Underlay{Rate: rate}})
+	iferr.Fatal(t, err)
+	defer hosts.Close(context.Background())
+	shaped := 0
+	for _, ns := range hosts.(*site).all {
+		is, err := nl.HasDevice(ns.Path(), "switch")
+		iferr.Fatal(t, err)
+		for i := 0; is && i < 3; i++ {
+			iferr.Fatal(t, nl.With(ns.Path(), func(n *nl.NS) error {
+				l, err := n.Link(port(i))
+				if err != nil {
+					return err
+				}
+				all, err := n.QdiscList(l)
+				for _, q := range all {
+					if tbf, ok := q.(*netlink.Tbf); ok && tbf.Rate*8 == rate {
+						shaped++
+					}
+				}
+				return err
+			}))
+		}
+	}
+	if shaped != 3 {
+		t.Errorf("%d of 3 ports of the switch send at the rate of a link", shaped)
+	}
+}
 
 func TestSwitchPassesNothingThroughNetfilter(t *testing.T) {
 	hosts, err := New().Hosts(t.Context(), platform.HostRequest{Count: 3})

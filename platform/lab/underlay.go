@@ -57,6 +57,11 @@ func (s *site) wire(ctx context.Context, shape platform.Underlay) error {
 			return fmt.Errorf("%s: %w", h.Name(), err)
 		}
 	}
+	if sw != nil { // otherwise what a host receives is what the other sends
+		if err := s.shapePorts(sw, platform.Underlay{Rate: shape.Rate}); err != nil {
+			return err
+		}
+	}
 	return s.running(ctx, sw)
 }
 
@@ -116,6 +121,18 @@ func (s *site) plugInto(sw *netns.NS) error {
 		}
 	}
 	return nil
+}
+
+// shapePorts limits what the switch sends to each host: several others could send to it at once.
+func (s *site) shapePorts(sw *netns.NS, shape platform.Underlay) error {
+	return nl.With(sw.Path(), func(n *nl.NS) error {
+		for i := range s.hosts {
+			if err := shapeDevice(n, port(i), shape); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // configure gives the host's devices their addresses and the uplink its shape.
