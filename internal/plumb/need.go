@@ -36,7 +36,8 @@ var (
 	IPVlanL2        = linkNeed("ipvlan devices", "CONFIG_IPVLAN", "ipvlan", IPVlan(netlink.IPVLAN_MODE_L2))
 	IPVlanL3        = linkNeed("ipvlan devices", "CONFIG_IPVLAN", "ipvlan", IPVlan(netlink.IPVLAN_MODE_L3))
 	VXLAN           = linkNeed("VXLAN devices", "CONFIG_VXLAN", "vxlan", func(a netlink.LinkAttrs) netlink.Link { return &netlink.Vxlan{LinkAttrs: a, VxlanId: 42, Port: 4789} })
-	NAT             = Need{feature: "address translation", option: "CONFIG_NF_TABLES, CONFIG_NFT_NAT and CONFIG_NFT_FIB_INET", module: "nf_tables", try: tryNAT}
+	NAT             = Need{feature: "address translation", option: "CONFIG_NF_TABLES, CONFIG_NFT_NAT and CONFIG_NFT_FIB_INET", module: "nf_tables", try: tryRules(translating)}
+	Filter          = Need{feature: "a filter of packets", option: "CONFIG_NF_TABLES and CONFIG_NF_TABLES_INET", module: "nf_tables", try: tryRules(filtering)}
 	BridgeNetfilter = Need{feature: "netfilter on bridges", option: "CONFIG_BRIDGE_NETFILTER", module: "br_netfilter", try: tryBridgeNetfilter}
 	WireGuard       = linkNeed("WireGuard devices", "CONFIG_WIREGUARD", "wireguard", func(a netlink.LinkAttrs) netlink.Link { return &netlink.Wireguard{LinkAttrs: a} })
 	IPIP            = tunnelNeed("IP-in-IP devices", "CONFIG_NET_IPIP", "ipip", nl.IPIP)
@@ -129,18 +130,28 @@ func tryTUN(ns string) error {
 	})
 }
 
-func tryNAT(ns string) error {
-	fw, err := nft.New(ns, "tried")
-	if err != nil {
-		return err
+// tryRules returns a function that tries a table with rules.
+func tryRules(add func(*nft.Firewall)) func(ns string) error {
+	return func(ns string) error {
+		fw, err := nft.New(ns, "tried")
+		if err != nil {
+			return err
+		}
+		defer fw.Close()
+		add(fw)
+		if err := fw.Commit(); err != nil {
+			return err
+		}
+		return fw.Remove()
 	}
-	defer fw.Close()
-	chain := fw.BaseChain("nat", nft.PostroutingNAT, false)
-	chain.Rule(nft.ToLocal(), nft.Masquerade())
-	if err := fw.Commit(); err != nil {
-		return err
-	}
-	return fw.Remove()
+}
+
+func translating(fw *nft.Firewall) {
+	fw.BaseChain("nat", nft.PostroutingNAT, false).Rule(nft.ToLocal(), nft.Masquerade())
+}
+
+func filtering(fw *nft.Firewall) {
+	fw.BaseChain("INPUT", nft.Input, false).Rule(nft.In("tried"), nft.Drop())
 }
 
 func tryBridgeNetfilter(ns string) error {

@@ -52,6 +52,9 @@ func (v variant) recipe() plumb.Recipe {
 	switch {
 	case v.datapath == userspace:
 		needs = append(needs, plumb.TUN) // bridges have a tap device, too
+		if v.tunnel != nil {
+			needs = append(needs, plumb.Filter) // see silence
+		}
 	case v.tunnel != nil:
 		needs = append(needs, datapath, v.tunnel.need)
 	default:

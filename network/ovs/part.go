@@ -51,7 +51,7 @@ func Handlers() map[string]agent.Handler {
 
 func (v variant) partNeeds() []plumb.Need {
 	if v.datapath == userspace {
-		return []plumb.Need{plumb.Veth, plumb.Macvlan, plumb.TUN}
+		return []plumb.Need{plumb.Veth, plumb.Macvlan, plumb.TUN, plumb.Filter}
 	}
 	return []plumb.Need{plumb.Veth, plumb.Macvlan, plumb.Datapath.Or("ssh:ovs-userspace-vxlan"), v.tunnel.need}
 }
