@@ -78,3 +78,30 @@ func TestHopsThatOthersCrossInTheirTurns(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// TestLateReadingsOfWhatMayBeCrossed checks that turns in which another network sent already do not tell what the payload crosses.
+func TestLateReadingsOfWhatMayBeCrossed(t *testing.T) {
+	p := &player{attempt: &attempt{}}
+	at := func(n uint64, late bool, err error) turnEdge {
+		return turnEdge{hops: map[*player][]network.Count{p: {bytes(n)}}, late: late, err: err}
+	}
+	turn := func(n uint64, late bool, err error) turnReading {
+		return turnReading{before: at(n, false, nil), after: at(n+1, late, err)}
+	}
+	unread := errors.New("no such device")
+	for name, c := range map[string]struct {
+		turns []turnReading
+		want  []uint64 // at the beginnings
+	}{
+		"one late": {[]turnReading{turn(1, false, nil), turn(3, true, nil), turn(5, false, nil)}, []uint64{1, 5}},
+		"all late": {[]turnReading{turn(1, true, nil), turn(3, true, nil)}, []uint64{1, 3}},
+		"not read": {[]turnReading{turn(1, true, nil), turn(3, false, unread)}, []uint64{1}},
+		"none":     {nil, nil},
+	} {
+		p.readings = c.turns
+		spans := p.spans()
+		if got := record.Each(spans, func(s span) uint64 { return s.before[0].Bytes }); spans == nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s: turns that begin with %v, want %v", name, got, c.want)
+		}
+	}
+}

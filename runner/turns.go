@@ -410,14 +410,11 @@ func (p *player) finish(ctx context.Context, first time.Time) error {
 	if n == 0 || n != len(p.each)-plan.Cold || !p.readings[n-1].over {
 		return fmt.Errorf("%d of %d turns were watched", n, len(p.each)-plan.Cold)
 	}
-	p.proof.spans = []span{}
+	p.proof.spans = p.spans()
 	for i, s := range p.readings {
 		one := p.each[plan.Cold+i]
 		s.use.crossed, s.use.counted, s.use.window = crossed[plan.Cold+i], one.Bytes, one.Window.Seconds()
 		p.watch.turns = append(p.watch.turns, s.use)
-		if s.before.err == nil && s.after.err == nil {
-			p.proof.spans = append(p.proof.spans, span{s.before.hops[p], s.after.hops[p]})
-		}
 	}
 	if crossedIn(p.watch.turns) == 0 {
 		return fmt.Errorf("nothing crossed in %d turns", n)
@@ -437,6 +434,25 @@ func (p *player) finish(ctx context.Context, first time.Time) error {
 		p.t.Status, p.t.Reason = record.Invalid, wrong
 	}
 	return nil
+}
+
+// spans returns what the hops had counted at the edges of the turns, without those that were read when another network's turn had
+// begun, unless all were.
+func (p *player) spans() []span {
+	timely, all := []span{}, []span{}
+	for _, s := range p.readings {
+		if s.before.err != nil || s.after.err != nil {
+			continue
+		}
+		one := span{s.before.hops[p], s.after.hops[p]}
+		if all = append(all, one); !s.before.late && !s.after.late {
+			timely = append(timely, one)
+		}
+	}
+	if len(timely) == 0 {
+		return all
+	}
+	return timely
 }
 
 // astray returns in which turn the payload did not take its path, or crossed another network, or
