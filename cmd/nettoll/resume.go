@@ -61,7 +61,7 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 	if f.dryRun {
 		return a.dryRun(cmd.Context(), f, notSkipped(file), skippedBefore(file), set)
 	}
-	if err := cmp.Or(reachable("--resume", f.resume), f.checkTime(notSkipped(file), set)); err != nil {
+	if err := cmp.Or(f.reachable("--resume", f.resume, file.Run.Cells), f.checkTime(notSkipped(file), set)); err != nil {
 		return err
 	}
 	here := versions(cmd.Context(), file.Run.Cells, toolByName(a.paths)) // without those that an interrupt kept from answering

@@ -95,8 +95,11 @@ interrupted.`,
 			if set.Congestion, err = congestion(f.outside(cells)); err != nil {
 				return err
 			}
-			if err := f.checkOutput(); err != nil {
+			if err := f.checkOutput(cells); err != nil {
 				return err
+			}
+			if err := f.reachable("--suite", f.suite, cells); err != nil && !slices.Contains(plan.Names(), f.suite) {
+				return err // it is read again inside the lab
 			}
 			if f.dryRun {
 				return a.dryRun(cmd.Context(), f, cells, plan.Skipped(suite, f.known()), set)
@@ -263,7 +266,7 @@ func (f *runFlags) outside(cells []record.Cell) bool {
 }
 
 // checkOutput reports, before anything is measured, a run file that cannot be written.
-func (f *runFlags) checkOutput() error {
+func (f *runFlags) checkOutput(cells []record.Cell) error {
 	if f.output == "" {
 		return nil
 	}
@@ -278,7 +281,7 @@ func (f *runFlags) checkOutput() error {
 	if page := pageOf(f.output); !ownPage(page, "") {
 		return usagef("-o %s: its report would be %s, which already exists; move that, or name another run file", f.output, page)
 	}
-	return reachable("-o", f.output)
+	return f.reachable("-o", f.output, cells)
 }
 
 // longest is how long a run may take at most without --yes or a time budget.
@@ -306,8 +309,19 @@ func (f *runFlags) rest(cells []record.Cell, set record.Settings) (e plan.Foreca
 	return e, e.Max > longest && set.Budget == 0
 }
 
-// reachable refuses a file that cannot be seen inside a lab, whose /run is its own.
+// reachable refuses a file in a folder that does not exist, or that a run of the cells would not see inside a lab.
+func (f *runFlags) reachable(flag, path string, cells []record.Cell) error {
+	if _, err := os.Stat(filepath.Dir(path)); err == nil && f.outside(cells) {
+		return nil
+	}
+	return reachable(flag, path)
+}
+
+// reachable refuses a file that cannot be seen inside a lab, whose /run is its own, but for programs.
 func reachable(flag, path string) error {
+	if slices.Contains(lab.Programs(), filepath.Dir(filepath.Clean(path))) {
+		return nil
+	}
 	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if err != nil {
 		return usagef("%s %s: no such folder", flag, path)

@@ -222,11 +222,6 @@ func loadSuite(as, name string) (plan.Suite, error) {
 		return plan.Suite{}, usagef("%s %s: unknown%s; known are %s, or name a YAML file", as, name, nearest(name, plan.Names()), strings.Join(plan.Names(), ", "))
 	}
 	defer r.Close()
-	if as == "--suite" { // it is read again inside the lab
-		if err := reachable(as, name); err != nil {
-			return plan.Suite{}, err
-		}
-	}
 	s, err := plan.Load(name, r)
 	if err != nil {
 		return s, usageError{err}

@@ -163,6 +163,18 @@ func TestReachable(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
+	t.Setenv("PATH", "/run/wrappers/bin:/usr/bin")
+	for path, want := range map[string]bool{"/run/wrappers/bin/ping": true, "/run/x/../wrappers/bin/ping": true, "/run/ping": false} {
+		if err := reachable("--tool-path", path); (err == nil) != want {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	f := runFlags{}
+	for network, want := range map[string]bool{"bridge": false, "docker:bridge": true, "ssh:native": true} {
+		if err := f.reachable("--suite", "/run/x", []record.Cell{{Network: network}}); (err == nil) != want {
+			t.Errorf("%s: %v", network, err)
+		}
+	}
 }
 
 // TestDocumentedRuns checks that runs are accepted as documents and help have them: none takes so long that it has to be confirmed.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -212,7 +213,7 @@ func leaves(cgroup string) error {
 	return say(wordCgroup + strings.TrimPrefix(cgroup, "/"))
 }
 
-// mounts makes the lab's mounts private, with a /proc of its own processes, and an empty /run.
+// mounts makes the lab's mounts private, with a /proc of its own processes, and a /run that has only programs.
 func mounts() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return explain(fmt.Errorf("make mounts private: %w", err))
@@ -220,8 +221,42 @@ func mounts() error {
 	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return fmt.Errorf("lab: mount /proc: %w; if this is a container, start it with --security-opt systempaths=unconfined", err)
 	}
+	return emptyRun()
+}
+
+// emptyRun mounts an empty /run, in which there are only the folders of Programs.
+func emptyRun() error {
+	kept := map[string]*os.File{}
+	for _, dir := range Programs() {
+		f, err := os.OpenFile(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			continue // no such folder
+		}
+		defer f.Close()
+		kept[dir] = f
+	}
 	if err := unix.Mount("tmpfs", "/run", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=16m"); err != nil {
 		return explain(fmt.Errorf("mount an empty /run: %w", err))
 	}
+	for dir, f := range kept {
+		err := os.MkdirAll(dir, 0o755)
+		if err == nil {
+			err = unix.Mount(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), dir, "", unix.MS_BIND|unix.MS_REC, "")
+		}
+		if err != nil {
+			return fmt.Errorf("lab: mount %s, which is in PATH: %w", dir, err)
+		}
+	}
 	return nil
+}
+
+// Programs returns the folders below /run that PATH names, as on NixOS. All else below /run is of the machine, and not to be found
+// in a lab, such as the sockets of its daemons.
+func Programs() (dirs []string) {
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if dir = filepath.Clean(dir); strings.HasPrefix(dir, "/run/") {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
 }
