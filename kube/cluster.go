@@ -36,11 +36,11 @@ const (
 // needed are the programs of a cluster.
 var needed = []daemon.Program{
 	daemon.EtcdProgram, Built(Apiserver), Built(controllers), Built(scheduler), Built(kubelet), Built(Proxy),
-	{Name: "containerd", Get: "apt install containerd"}, {Name: "ctr", Get: "apt install containerd"},
-	{Name: "containerd-shim-runc-v2", Get: "apt install containerd", InPath: true}, {Name: "runc", Get: "apt install runc", InPath: true},
-	{Name: "iptables", Get: "apt install iptables", InPath: true}, {Name: "ip6tables", Get: "apt install iptables", InPath: true},
-	{Name: "unshare", Get: "apt install util-linux", InPath: true}, {Name: "nsenter", Get: "apt install util-linux", InPath: true},
-	{Name: "mount", Get: "apt install mount", InPath: true},
+	{Name: "containerd", Get: platform.Install("containerd")}, {Name: "ctr", Get: platform.Install("containerd")},
+	{Name: "containerd-shim-runc-v2", Get: platform.Install("containerd"), InPath: true}, {Name: "runc", Get: platform.Install("runc"), InPath: true},
+	{Name: "iptables", Get: platform.Install("iptables"), InPath: true}, {Name: "ip6tables", Get: platform.Install("iptables"), InPath: true},
+	{Name: "unshare", Get: platform.Install("util-linux"), InPath: true}, {Name: "nsenter", Get: platform.Install("util-linux"), InPath: true},
+	{Name: "mount", Get: platform.Install("mount"), InPath: true},
 }
 
 // Programs returns the names of programs that --tool-path can name.
@@ -95,7 +95,7 @@ func plugins() (string, error) {
 	}
 	return "", &platform.Unsupported{
 		Feature: "a private Kubernetes cluster", Option: "the CNI plugins " + strings.Join(usedPlugins, ", ") + ", in one of " + strings.Join(folders, ", "),
-		Remedy: "apt install containernetworking-plugins, or make tools",
+		Remedy: platform.Install("containernetworking-plugins") + ", or make tools",
 	}
 }
 

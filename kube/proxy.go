@@ -33,7 +33,7 @@ var (
 	IPTables = ProxyMode{
 		Name: "iptables", About: "kube-proxy's iptables rules translate",
 		Programs: []daemon.Program{
-			{Name: "iptables", Get: "apt install iptables", InPath: true}, {Name: "ip6tables", Get: "apt install iptables", InPath: true},
+			{Name: "iptables", Get: platform.Install("iptables"), InPath: true}, {Name: "ip6tables", Get: platform.Install("iptables"), InPath: true},
 		},
 		list: func(six bool) []string {
 			if six {
@@ -45,7 +45,7 @@ var (
 	}
 	NFTables = ProxyMode{
 		Name: "nftables", About: "kube-proxy's nftables rules translate",
-		Programs: []daemon.Program{{Name: "nft", Get: "apt install nftables", InPath: true}},
+		Programs: []daemon.Program{{Name: "nft", Get: platform.Install("nftables"), InPath: true}},
 		list: func(six bool) []string {
 			family := "ip"
 			if six {
@@ -58,7 +58,7 @@ var (
 	IPVS = ProxyMode{
 		Name: "ipvs", About: "the kernel's IP Virtual Server, which kube-proxy configures, translates",
 		Programs: []daemon.Program{
-			{Name: "ipset", Get: "apt install ipset", InPath: true}, {Name: "iptables", Get: "apt install iptables", InPath: true},
+			{Name: "ipset", Get: platform.Install("ipset"), InPath: true}, {Name: "iptables", Get: platform.Install("iptables"), InPath: true},
 		},
 		Needs: []plumb.Need{plumb.Dummy, plumb.IPVS}, VirtualServers: true,
 		list: func(bool) []string { return []string{"cat", "/proc/net/ip_vs"} },

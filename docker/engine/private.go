@@ -70,7 +70,7 @@ func Available() error {
 		if _, err := exec.LookPath(program); err != nil {
 			return &platform.Unsupported{
 				Feature: "a private Docker engine", Program: program,
-				Remedy: "apt install docker.io, or put dockerd, containerd and runc into PATH",
+				Remedy: platform.Install("docker.io") + ", or put dockerd, containerd and runc into PATH",
 			}
 		}
 	}

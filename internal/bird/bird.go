@@ -11,10 +11,11 @@ import (
 
 	"nettoll/internal/daemon"
 	"nettoll/internal/plumb"
+	"nettoll/platform"
 )
 
 // Program is the program bird.
-var Program = daemon.Program{Name: "bird", Get: "apt install bird2"}
+var Program = daemon.Program{Name: "bird", Get: platform.Install("bird2")}
 
 // Mesh is a BIRD on each host, each connected to all others.
 type Mesh struct {

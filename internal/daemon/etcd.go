@@ -30,7 +30,7 @@ const (
 )
 
 // EtcdProgram is the program etcd.
-var EtcdProgram = Program{Name: "etcd", Get: "apt install etcd-server"}
+var EtcdProgram = Program{Name: "etcd", Get: platform.Install("etcd-server")}
 
 // StartEtcd runs the program etcd at path on a host, with its data in dir. It listens on the host's
 // underlay address and on its loopback.

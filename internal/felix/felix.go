@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"nettoll/internal/daemon"
+	"nettoll/platform"
 )
 
 // Program is the program calico-felix.
@@ -14,9 +15,9 @@ var Program = daemon.Program{Name: "calico-felix", Get: "make tools"}
 // Programs are what felix needs, and what reads its rules.
 var Programs = []daemon.Program{
 	Program,
-	{Name: "ipset", Get: "apt install ipset", InPath: true},
-	{Name: save4, Get: "apt install iptables", InPath: true},
-	{Name: save6, Get: "apt install iptables", InPath: true},
+	{Name: "ipset", Get: platform.Install("ipset"), InPath: true},
+	{Name: save4, Get: platform.Install("iptables"), InPath: true},
+	{Name: save6, Get: platform.Install("iptables"), InPath: true},
 }
 
 // State is where a machine that has Calico itself keeps files for its CNI plugin, which another felix must not change.

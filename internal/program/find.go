@@ -29,7 +29,7 @@ func (p Paths) Find(f Program) (string, error) {
 }
 
 // get returns the command that installs a program.
-func (f Program) get() string { return "apt install " + f.Package }
+func (f Program) get() string { return platform.Install(f.Package) }
 
 // Locate returns the path of a program: the one given by --tool-path, or the one in PATH, or the
 // one next to nettoll itself, where "make tools" puts it. get is the command that installs it. The

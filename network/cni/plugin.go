@@ -68,7 +68,7 @@ func (in Folders) missing(plugin string) error {
 	}
 	return &platform.Unsupported{
 		Feature: "the CNI plugin " + plugin, Program: plugin,
-		Remedy: "apt install containernetworking-plugins, or --cni-bin with the folder that it is in", Err: err,
+		Remedy: platform.Install("containernetworking-plugins") + ", or --cni-bin with the folder that it is in", Err: err,
 	}
 }
 

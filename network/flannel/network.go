@@ -71,7 +71,7 @@ func (v variant) recipe() plumb.Recipe {
 		r.Programs = append([]daemon.Program{
 			daemon.EtcdProgram,
 			// flanneld runs these two from PATH.
-			{Name: "iptables", Get: "apt install iptables", InPath: true}, {Name: "ip6tables", Get: "apt install iptables", InPath: true},
+			{Name: "iptables", Get: platform.Install("iptables"), InPath: true}, {Name: "ip6tables", Get: platform.Install("iptables"), InPath: true},
 			{Name: "flanneld", Get: "make tools"},
 		}, v.programs...)
 	}
@@ -126,7 +126,7 @@ var (
 	wireguardGo = backend{
 		kind: "extension", userspace: true, wire4: "udp port 51820", needs: []plumb.Need{plumb.TUN},
 		programs: []daemon.Program{
-			{Name: "wireguard-go", Get: "make tools"}, {Name: "wg", Get: "apt install wireguard-tools"}, {Name: "ip", Get: "apt install iproute2"},
+			{Name: "wireguard-go", Get: "make tools"}, {Name: "wg", Get: platform.Install("wireguard-tools")}, {Name: "ip", Get: platform.Install("iproute2")},
 		},
 	}
 	awsVPC = backend{kind: "aws-vpc", cloud: "Amazon EC2"}

@@ -80,7 +80,7 @@ var programs = []daemon.Program{
 	{Name: "ovs-vsctl", Get: getOVS}, {Name: "ovs-ofctl", Get: getOVS}, {Name: "ovs-dpctl", Get: getOVS},
 }
 
-const getOVS = "apt install openvswitch-switch"
+var getOVS = platform.Install("openvswitch-switch")
 
 // datapath is the kernel's datapath. Where it is missing, the error recommends ovs-userspace.
 var datapath = plumb.Datapath.Or("ovs-userspace")

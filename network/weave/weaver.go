@@ -33,7 +33,7 @@ func (t variant) find(ctx context.Context) (w weaver, err error) {
 		return w, err
 	}
 	if _, err := exec.LookPath("iptables"); err != nil { // weaver runs it from PATH
-		return w, &platform.Unsupported{Feature: "weaver", Program: "iptables", Remedy: "apt install iptables", Err: err}
+		return w, &platform.Unsupported{Feature: "weaver", Program: "iptables", Remedy: platform.Install("iptables"), Err: err}
 	}
 	said, err := program.Say(ctx, w.path, "--version")
 	if err != nil {
