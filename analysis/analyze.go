@@ -28,7 +28,7 @@ type Result struct {
 	Limits    record.Settings // in force at the end: of the run, or of the last process that resumed it
 	Level     float64         // of every interval and test
 	Margin    float64         // differences up to this share of the baseline count as none
-	Finished  time.Time       // when the last trial ended; zero if there is none
+	Finished  time.Time       // when the run ended or, if it did not end in an orderly way, its last trial; zero if there is none
 	Elapsed   float64         // seconds that all processes together worked on the run
 	End       string          // why the run ended (record.End…), or "" if it did not end in an orderly way
 	EndDetail string
@@ -229,10 +229,10 @@ func Analyze(f *record.File) Result {
 // AnalyzeCompleted is like Analyze, for a file whose trials are complete; see CompleteTrial.
 func AnalyzeCompleted(f *record.File) Result {
 	all := collect(f.Run.Cells, f.Trials)
-	res := Result{Run: f.Run, Limits: f.Limits(), Finished: finished(f.Trials), Elapsed: f.Spent, Rounds: completeRounds(all, f.Limits())}
+	res := Result{Run: f.Run, Limits: f.Limits(), Finished: lastEnd(f.Trials), Elapsed: f.Spent, Rounds: completeRounds(all, f.Limits())}
 	res.Level, res.Margin = level(res.Limits), equalWithin(res.Limits)
 	if e, ok := ending(f); ok {
-		res.End, res.EndDetail = e.Reason, e.Detail
+		res.End, res.EndDetail, res.Finished = e.Reason, e.Detail, e.Finished
 	}
 	in := newCircumstances(res, all)
 	res.Aim = in.aim
@@ -399,8 +399,9 @@ func windowOf(trials []*record.Trial) float64 {
 // baseline do, which has more turns than the networks that are compared with it.
 func unlikeWindows(v, w float64) bool { return v > 0 && w > 0 && math.Abs(v-w) > windowShare*min(v, w) }
 
-// finished returns the time at which the last trial ended.
-func finished(trials []record.Trial) time.Time {
+// lastEnd returns the time at which the last trial ended. It is too early for networks that took turns: each trial has only its
+// share of their time.
+func lastEnd(trials []record.Trial) time.Time {
 	var last time.Time
 	for _, t := range trials {
 		at := t.Started

@@ -21,8 +21,13 @@ func TestAnalyze(t *testing.T) {
 	if res.Rounds != 8 || res.End != record.EndMaxRounds || len(res.Warnings) != 0 {
 		t.Errorf("%d rounds, end %q, warnings %v", res.Rounds, res.End, res.Warnings)
 	}
-	if want := began.Add(8*time.Minute + 1500*time.Millisecond); !res.Finished.Equal(want) {
+	if want := began.Add(time.Hour); !res.Finished.Equal(want) {
 		t.Errorf("finished at %v, want %v", res.Finished, want)
+	}
+	open := fileOf(pairedTrials(1, 8, 0.8, 0.02)...)
+	open.Ends, open.Open = nil, true
+	if got, want := Analyze(open).Finished, began.Add(8*time.Minute+1500*time.Millisecond); !got.Equal(want) {
+		t.Errorf("the last trial finished at %v, want %v", got, want)
 	}
 	host, bridge := res.Scenarios[0].Rows[0], res.Scenarios[0].Rows[1]
 	if !host.Native || host.Figures[0].Ratio != nil || len(host.Figures) != 1 {
