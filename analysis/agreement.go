@@ -165,8 +165,11 @@ func reasons(c record.Cell, base, row Row, j judging) (out warnings) {
 	return out
 }
 
+// countInWindow are the tools whose retransmits are those in the window. Others count from when connections are made.
+var countInWindow = []string{"iperf", "iperf3"}
+
 // retransmits returns the segments that each tool retransmits per trial, and whether the interval of their
-// difference shows that they differ.
+// difference shows that they differ, other than because one counts for longer.
 func retransmits(base, row Row, j judging) (of, against float64, differ bool) {
 	f, has := row.Figure(record.Retransmits)
 	g, too := base.Figure(record.Retransmits)
@@ -174,7 +177,13 @@ func retransmits(base, row Row, j judging) (of, against float64, differ bool) {
 		return 0, 0, false
 	}
 	d := subtract(pairUp(f.Points, g.Points), record.LowerIsBetter, j)
-	return f.Summary.Estimate, g.Summary.Estimate, d != nil && d.Outcome == Different
+	of, against = f.Summary.Estimate, g.Summary.Estimate
+	more, less := row.Cell.Tool, base.Cell.Tool
+	if of < against {
+		more, less = less, more
+	}
+	longer := slices.Contains(countInWindow, less) && !slices.Contains(countInWindow, more)
+	return of, against, d != nil && d.Outcome == Different && !longer
 }
 
 // sizesKnown reports whether the record has the message sizes of both tools.
