@@ -124,6 +124,7 @@ func (p *player) boot(at *AgentEndpoint) string {
 // farEdges holds what agents on other machines read between turns.
 type farEdges struct {
 	agents map[network.Agent]*farAgent
+	own    []float64 // what this process had used at each edge; see machine.leaveOut
 	taking sync.WaitGroup
 }
 
@@ -317,6 +318,7 @@ func (f *farEdges) use(edge int, p *player, next time.Time) (e edge) {
 	for _, m := range p.at.all {
 		var s sampler.Snapshot
 		over, err := f.answer(edge, m.question(sampler.MethodCPU), &s)
+		m.leaveOut(&s, f.own[edge])
 		if e.machines = append(e.machines, s); err != nil {
 			e.err = err
 		}

@@ -127,3 +127,24 @@ func TestLateIsWhatWasReadLate(t *testing.T) {
 		t.Error("a hop is read here, and nothing is said to be left to read here")
 	}
 }
+
+// TestOwnWorkOnAMachineThatAnAgentReads checks that what this process does on its own machine is left out of what the machine's agent
+// reads there.
+func TestOwnWorkOnAMachineThatAnAgentReads(t *testing.T) {
+	p := between(0, 0, 0)
+	f := &farEdges{agents: map[network.Agent]*farAgent{}, own: []float64{7}}
+	for _, m := range p.at.all {
+		m.here = m.boot == "a"
+		a := &farAgent{known: map[string]int{}, edges: map[int]int{}, took: []sampler.Reading{{{Result: json.RawMessage(`{"Took": 0.5}`)}}}}
+		a.ask(0, m.question(sampler.MethodCPU), 0)
+		f.agents[m.at.client] = a
+	}
+	e := f.use(0, p, time.Now())
+	iferr.Fatal(t, e.err)
+	for i, m := range p.at.all {
+		want := map[string]float64{"a": 7, "b": 0}[m.boot]
+		if got := e.machines[i]; got.Own != want || got.Took != 0.5 {
+			t.Errorf("machine %s: %+v, want %v s of own work", m.boot, got, want)
+		}
+	}
+}

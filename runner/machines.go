@@ -22,8 +22,9 @@ const (
 // machine is a computer that endpoints of a trial run on.
 type machine struct {
 	name  string
-	boot  string         // empty for this machine
+	boot  string         // empty for this machine, unless it is found to be that of an endpoint
 	at    *AgentEndpoint // its agent reads the machine; nil for this machine
+	here  bool           // its agent reads this machine, where this process runs as well
 	facts record.Machine
 	read  func(context.Context) (sampler.Snapshot, error)
 	idle  *sampler.Baseline // in the current round
@@ -50,6 +51,10 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 	if !s.network.Distant {
 		return s.r.here(), nil
 	}
+	own, err := sampler.Boot("/proc")
+	if err != nil {
+		return nil, err
+	}
 	m := &machines{of: map[*AgentEndpoint]*machine{}}
 	byBoot := map[string]*machine{}
 	for _, at := range endsOf(links) {
@@ -58,9 +63,10 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 			return nil, fmt.Errorf("%s: find out which machine it runs on: %w", at.Name(), err)
 		}
 		if byBoot[o.Boot] == nil {
-			c := &machine{name: fmt.Sprintf("machine %d", len(m.all)+1), boot: o.Boot, at: at.AgentEndpoint, facts: o.Machine, idle: s.r.idleOf(o.Boot)}
+			c := &machine{name: fmt.Sprintf("machine %d", len(m.all)+1), boot: o.Boot, at: at.AgentEndpoint, facts: o.Machine, idle: s.r.idleOf(o.Boot), here: o.Boot == own}
 			c.read = func(ctx context.Context) (snap sampler.Snapshot, err error) {
 				err = at.Call(ctx, sampler.MethodCPU, nil, &snap)
+				c.leaveOut(&snap, sampler.OwnTime())
 				return snap, err
 			}
 			byBoot[o.Boot] = c
@@ -69,6 +75,14 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 		m.of[at.AgentEndpoint] = byBoot[o.Boot]
 	}
 	return m, nil
+}
+
+// leaveOut notes in a snapshot what this process has used so far, if the machine is this one: it only measures, as in what is read
+// here.
+func (m *machine) leaveOut(snap *sampler.Snapshot, own float64) {
+	if m.here {
+		snap.Own = own
+	}
 }
 
 // idleOf returns the idle baseline of another machine in this round, by its boot.

@@ -15,6 +15,7 @@ import (
 	"nettoll/network"
 	"nettoll/plan"
 	"nettoll/record"
+	"nettoll/sampler"
 	"nettoll/workload"
 )
 
@@ -242,6 +243,7 @@ func (r *Runner) play(ctx context.Context, players []*player, order []int, clock
 		if !sleepUntil(ctx, look[i]) {
 			break
 		}
+		far.own = append(far.own, sampler.OwnTime())
 		was, then := beside(counted, i)
 		var some bool
 		edges[i], some = edgeBetween(ctx, was, then, here)

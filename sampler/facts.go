@@ -170,9 +170,12 @@ type Origin struct {
 	Machine   record.Machine
 }
 
+// Boot returns what Origin has of this machine, read below proc.
+func Boot(proc string) (string, error) { return read(filepath.Join(proc, "sys/kernel/random/boot_id")) }
+
 // FindOrigin returns the origin of this process. It reads below proc and sys.
 func FindOrigin(proc, sys string) (o Origin, err error) {
-	if o.Boot, err = read(filepath.Join(proc, "sys/kernel/random/boot_id")); err != nil {
+	if o.Boot, err = Boot(proc); err != nil {
 		return o, err
 	}
 	o.Processes, _ = os.Readlink(filepath.Join(proc, "self/ns/pid")) // "" where it is not shown

@@ -44,10 +44,10 @@ type Snapshot struct {
 	// CPUs. Clock is the name of that clock.
 	Idle  map[int64]float64
 	Clock string
-	Took  float64 // CPU seconds that taking the snapshot used, right after At
+	Took  float64 // CPU seconds that taking the snapshot used, right after At; 0 if Own has it
 	// Switches is the number of context switches of all CPUs since the machine was started.
 	Switches uint64
-	// Own is the CPU seconds that this process has used until At, if they are to be left out; otherwise 0.
+	// Own is the CPU seconds that nettoll's own process has used until At, if they are to be left out; otherwise 0.
 	Own float64 `json:",omitzero"`
 }
 
@@ -57,7 +57,7 @@ func (c *CPU) Read() (Snapshot, error) {
 	defer runtime.UnlockOSThread()
 	began, own := threadTime(), 0.0
 	if c.Aside {
-		own = cpuTime(unix.CLOCK_PROCESS_CPUTIME_ID).Seconds()
+		own = OwnTime()
 	}
 	idle, at, err := c.idle.read()
 	clock := c.idle.name
@@ -71,9 +71,15 @@ func (c *CPU) Read() (Snapshot, error) {
 	if len(st.CPU) == 0 {
 		return Snapshot{}, fmt.Errorf("sampler: read CPU time: %s names no CPU", c.path)
 	}
-	took := (threadTime() - began).Seconds()
+	took := 0.0
+	if !c.Aside {
+		took = (threadTime() - began).Seconds()
+	}
 	return Snapshot{At: steady(at), CPUs: st.CPU, Idle: idle, Clock: clock, Took: took, Switches: st.ContextSwitches, Own: own}, nil
 }
+
+// OwnTime returns the CPU seconds that this process has used.
+func OwnTime() float64 { return cpuTime(unix.CLOCK_PROCESS_CPUTIME_ID).Seconds() }
 
 // reference is the moment from which steady counts.
 var reference = time.Now()
@@ -91,7 +97,7 @@ var ErrNoTime = errors.New("sampler: no time passed between two readings of CPU 
 //
 // /proc/stat has user, system and softirq time in ticks of 10 ms, but there are finer clocks of idle
 // time. Busy is therefore the elapsed time minus idle, iowait and steal, minus the CPU time of taking
-// the first snapshot, or of all that this process did between them. Errors of single CPUs may be
+// the first snapshot, and of what is to be left out between them. Errors of single CPUs may be
 // negative and cancel in the sum; only the sum is at least 0.
 func Use(from, to Snapshot, window float64) (record.MachineCPU, error) {
 	m, err := use(from, to, window)
@@ -143,10 +149,7 @@ func use(from, to Snapshot, window float64) (record.MachineCPU, error) {
 		return record.MachineCPU{}, ErrNoTime
 	}
 	scale := window / elapsed
-	measuring := from.Took
-	if to.Own > 0 {
-		measuring = to.Own - from.Own
-	}
+	measuring := from.Took + to.Own - from.Own
 	m := record.MachineCPU{Clock: ClockStat, Busy: -measuring * scale}
 	if from.Clock == to.Clock && from.Clock != "" {
 		m.Clock = from.Clock
