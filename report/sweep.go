@@ -21,11 +21,12 @@ func sweepSections(res analysis.Result, colours colours, n *notes) []*section {
 		sec := &section{inner: inner[i], Title: titles[i], Meta: sweepMeta(s), Summary: sweepSummary(s, res), Missing: sweepAbsences(s)}
 		for j, k := range s.Kinds {
 			tables := []table{sweepTable(s, k, marks[i])}
+			shown := j == 0 || k.Name == record.CPUPerGB || k.Name == record.CPUPerTransaction
 			if s.Matrix() && len(sweepColumns(s)) > mostFlat {
-				tables = matrixTables(s, k, marks[i])
+				tables, shown = matrixTables(s, k, marks[i]), j == 0
 			}
 			for _, sh := range tables {
-				sh.Folded = j > 0 || sec.inner
+				sh.Folded = !shown || sec.inner
 				sec.Tables = append(sec.Tables, sh)
 			}
 		}
