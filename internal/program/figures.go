@@ -62,7 +62,8 @@ type client interface{ figures() Figures }
 func (f Figures) figures() Figures { return f }
 
 // Together combines the figures of all clients of a trial. CPU time was watched over the window of
-// the trial; where clients measured over a window of their own, it is scaled to that.
+// the trial; where clients measured over a window of their own, whether they report its length or it
+// follows from their rates, it is scaled to that, as is the CPU time of the machine.
 func Together[F client](job workload.Job, o Outcome, all []F) workload.Result {
 	clients := record.Each(all, func(c F) Figures { return c.figures() })
 	r := workload.Result{Metrics: map[string]record.Metric{}, Client: o.Client, Server: o.Server, Warnings: o.Warnings}
@@ -93,7 +94,6 @@ func Together[F client](job workload.Job, o Outcome, all []F) workload.Result {
 	}
 	if r.Window == 0 {
 		r.Window = time.Duration(units / rate * float64(time.Second))
-		return r
 	}
 	scale := r.Window.Seconds() / o.Window.Seconds()
 	for _, used := range []*record.ProcessCPU{&r.Client, &r.Server} {

@@ -37,7 +37,7 @@ func TestTogether(t *testing.T) {
 	if got := metrics(r); got != "latency_max=5 latency_mean=2 loss=0 transaction_rate=4 " {
 		t.Error(got)
 	}
-	if r.Bytes != 400 || r.Window != time.Second || r.Server.User != 1 || r.Crossed[0].Conns != 2 {
+	if r.Bytes != 400 || r.Window != time.Second || r.Server.User != 0.5 || r.Crossed[0].Conns != 2 {
 		t.Errorf("%+v", r)
 	}
 	if f := r.Flows[1]; f.Stream != 1 || f.Client != "c" || f.Server != "s" || r.Flows[2].Client != "d" {
