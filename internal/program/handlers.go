@@ -186,14 +186,15 @@ type readings struct{ from, to usage }
 
 // between returns the CPU time of a meter in a window that begins Lead after start. The timers can
 // be late by a scheduling delay, so the CPU time between the two readings is scaled to the window.
-// That of a program that ends early is not scaled.
+// That of a program that ends early is not scaled, nor is what was read in less than half of the
+// window: it says too little about the rest.
 func between(ctx context.Context, m meter, start time.Time, w window) (cpuTime, readings) {
 	sleepUntil(ctx, start.Add(w.Lead), m.over())
 	from, opened := m.used(), time.Now()
-	sleepUntil(ctx, start.Add(w.Lead+w.Length), m.over())
+	whole := sleepUntil(ctx, start.Add(w.Lead+w.Length), m.over())
 	to, closed := m.used(), time.Now()
 	scale := 1.0
-	if seen := closed.Sub(opened); seen > w.Length {
+	if seen := closed.Sub(opened); seen > w.Length || whole && seen >= w.Length/2 {
 		scale = w.Length.Seconds() / seen.Seconds()
 	}
 	return cpuTime{User: max(0, to.user-from.user) * scale, System: max(0, to.system-from.system) * scale}, readings{from, to}

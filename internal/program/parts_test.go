@@ -3,12 +3,14 @@ package program
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"nettoll/internal/testutil/iferr"
@@ -107,6 +109,40 @@ func TestUsedOfOneThatEnds(t *testing.T) {
 				last = sum
 			}
 		}
+	}
+}
+
+// steady is a program that uses one CPU all the time, until it ends.
+type steady struct {
+	began time.Time
+	ended chan struct{}
+}
+
+func (s steady) used() usage           { return usage{user: time.Since(s.began).Seconds()} }
+func (s steady) over() <-chan struct{} { return s.ended }
+
+func TestBetween(t *testing.T) {
+	for _, c := range []struct {
+		late, ends time.Duration // of the first reading; after the window has opened, 0 is never
+		want       float64
+	}{
+		{0, 0, 1},
+		{300 * time.Millisecond, 0, 1},
+		{0, 600 * time.Millisecond, 0.6},
+		{200 * time.Millisecond, 600 * time.Millisecond, 0.4},
+		{800 * time.Millisecond, 0, 0.2},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := steady{time.Now(), make(chan struct{})}
+			if c.ends > 0 {
+				time.AfterFunc(c.ends-c.late, func() { close(m.ended) })
+			}
+			w := window{time.Second, time.Second}
+			got, _ := between(t.Context(), m, time.Now().Add(-w.Lead-c.late), w)
+			if math.Abs(got.User-c.want) > 1e-9 || got.System != 0 {
+				t.Errorf("read %v late, ended after %v: %+v, want %v", c.late, c.ends, got, c.want)
+			}
+		})
 	}
 }
 
