@@ -48,6 +48,8 @@ func TestMeasures(t *testing.T) {
 	workloadtest.Measures(t, Tool, "6.1.2/%s.txt", []workloadtest.Case{
 		{"stream", job(record.TCPStream, record.Options{}), "tcp", "nuttcp-t: retrans=0", "nuttcp-t: retrans=3",
 			"999.512001ms 621281280 B [{2152857600 1}] retransmits=3 throughput=4.972677e+09 621281280 B/0 (3 RTX 96 µs 1448 )"},
+		{"another round trip", job(record.TCPStream, record.Options{}), "tcp", "rtt_ms=0.096", "rtt_ms=0.009",
+			"999.512001ms 621281280 B [{2152857600 1}] retransmits=0 throughput=4.972677e+09 621281280 B/0 (0 RTX 9 µs 1448 )"},
 		{"the first second", whole(0, 1), "tcp", "", "",
 			"1.000924996s 910557184 B [{2152857600 1}] retransmits=0 throughput=7.277726e+09 910557184 B/0 (0 RTX 96 µs 1448 )"},
 		{"the third", whole(2, 1), "tcp", "", "",

@@ -146,9 +146,9 @@ func connection(f *program.Figures, r *program.Reader, o output) {
 	if _, connects := o.transmitter["connect"]; !connects {
 		r.Fields = o.receiver
 	}
-	roundTrip := r.Number("rtt_ms") / 1e3 // seconds
+	roundTrip := math.Round(r.Number("rtt_ms") * 1e3) // µs
 	f.Sums[record.Retransmits] = retransmits
-	f.Flows[0].TCP = &record.TCPInfo{Retransmits: uint32(retransmits), RTT: uint32(roundTrip * 1e6), SndMSS: uint32(mss)}
+	f.Flows[0].TCP = &record.TCPInfo{Retransmits: uint32(retransmits), RTT: uint32(roundTrip), SndMSS: uint32(mss)}
 }
 
 // together combines the figures of all clients.
