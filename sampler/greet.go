@@ -23,6 +23,7 @@ type Pair struct {
 	At             netip.AddrPort // where the client reaches the server
 	Own            netip.AddrPort // where packets that are sent to At arrive: the server listens only there
 	OnlyTCP        bool           // UDP does not lead there
+	Met            *time.Time     // is set, unless it is nil, when the client has its answer: it takes longer until the server has stopped answering
 }
 
 // Unmet is a pair between which no packet, or no answer, arrived.
@@ -70,6 +71,8 @@ func meet(ctx context.Context, pairs []Pair, g Greet) (*Unmet, error) {
 		err := p.Client.Call(ctx, MethodGreet, g, &got)
 		if err == nil && !got.Answered {
 			unmet[i] = &Unmet{i, got.Half, got.Last}
+		} else if err == nil && p.Met != nil {
+			*p.Met = time.Now()
 		}
 		return err
 	})

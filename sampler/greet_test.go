@@ -278,6 +278,28 @@ func TestPairsMeetSteadily(t *testing.T) {
 	}
 }
 
+// slow is an agent whose calls end some time after they were cancelled.
+type slow struct{ here }
+
+func (s slow) Call(ctx context.Context, method string, in, out any) error {
+	err := s.here.Call(ctx, method, in, out)
+	if method == sampler.MethodAnswer {
+		time.Sleep(time.Second)
+	}
+	return err
+}
+
+// TestMet checks that the time of a meeting does not contain that until the server has stopped answering.
+func TestMet(t *testing.T) {
+	machine.Loopback(t)
+	all, met := pair("127.0.0.1:20008"), time.Time{}
+	all[0].Server, all[0].Met = slow{}, &met
+	unmet, err := sampler.MeetSteadily(t.Context(), all, time.Minute)
+	if since := time.Since(met); unmet != nil || err != nil || since < time.Second {
+		t.Errorf("%+v, %v: met %v before that", unmet, err, since)
+	}
+}
+
 // TestServerWithoutUDP checks that a server that is reached only over TCP can be met.
 func TestServerWithoutUDP(t *testing.T) {
 	machine.Loopback(t)

@@ -56,10 +56,11 @@ func (n *build) timeService(ctx context.Context, s *kube.Server, all []kube.Fixe
 	at := n.reach(from, to, network.IPv4)
 	_, port := n.Topo.Ports(last) // the last, which no trial uses
 	within := kube.ProxyPatience(n.Topo.Services)
+	var passed time.Time
 	unmet, err := sampler.MeetSteadily(ctx, []sampler.Pair{{
-		Client: client, Server: server, At: netip.AddrPortFrom(at, uint16(port)), Own: netip.AddrPortFrom(to.Addr4, uint16(port)),
+		Client: client, Server: server, At: netip.AddrPortFrom(at, uint16(port)), Own: netip.AddrPortFrom(to.Addr4, uint16(port)), Met: &passed,
 	}}, emulated.Patience(within))
-	n.InForce.Service = time.Since(accepted).Seconds()
+	n.InForce.Service = passed.Sub(accepted).Seconds()
 	if err == nil && unmet != nil {
 		err = fmt.Errorf("the service of %s at %s does not answer within %v, %s", to.Name(), at, within, unmet.Last)
 	}

@@ -85,14 +85,15 @@ func (n *build) timeService(ctx context.Context, reach func(from, to *plumb.Node
 func (n *build) until(ctx context.Context, client *plumb.Node, i int, at netip.Addr, f network.Family, within time.Duration, since time.Time) (float64, error) {
 	server := n.Servers[i]
 	_, port := n.Topo.Ports(i) // the last, which no trial uses
+	var passed time.Time
 	un, err := n.meet(ctx, sampler.MeetSteadily, within, sampler.Pair{
 		Client: n.containers[client], Server: n.containers[server], At: netip.AddrPortFrom(at, uint16(port)), Own: netip.AddrPortFrom(server.Addr(f), uint16(port)),
+		Met: &passed,
 	})
-	took := time.Since(since).Seconds()
 	if err == nil && un != nil {
 		err = errors.New(un.text)
 	}
-	return took, err
+	return passed.Sub(since).Seconds(), err
 }
 
 // meet has clients greet servers. It returns nil if all got an answer in time.
