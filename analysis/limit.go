@@ -91,8 +91,7 @@ func (s series) limit() Limit {
 	}
 	flows := c.Pairs() * max(c.Options.Streams, 1)
 	sending, receiving := sender.share(window, flows), receiver.share(window, flows)
-	rate := float64(shapeOf(c.Underlay).Rate)
-	shaped := rate > 0
+	rate, shaped := shapedRate(c)
 	if !shaped {
 		rate, shaped = s.linkRate(bytes * 8 / window)
 	}
@@ -188,6 +187,17 @@ func (p process) softirq(all map[cpu]record.CPUSample, window float64) float64 {
 		return 0
 	}
 	return min(1, used/window)
+}
+
+// shapedRate returns the rate of the shaped links that a stream crosses, in bit/s. A shape limits what a host sends. Servers
+// are on the first host, and clients on the others in turn; on one host, nothing crosses its link.
+func shapedRate(c record.Cell) (bits float64, shaped bool) {
+	senders := min(c.Hosts-1, c.Clients)
+	if c.Options.Reverse {
+		senders = min(senders, 1)
+	}
+	bits = float64(shapeOf(c.Underlay).Rate) * float64(senders)
+	return bits, bits > 0
 }
 
 // linkRate returns the rate of the network cards between the machines of the last trial, in bit/s, if it is known: that of

@@ -52,6 +52,16 @@ func twoSenders(share float64) func(*record.Trial) {
 	}
 }
 
+// shaped returns a change of the trial of streamOf: it is between so many hosts on an underlay, with a further change.
+func shaped(hosts int, underlay string, more func(*record.Trial)) func(*record.Trial) {
+	return func(t *record.Trial) {
+		t.Cell.Hosts, t.Cell.Underlay = hosts, underlay
+		if more != nil {
+			more(t)
+		}
+	}
+}
+
 // cards returns the ends of a trial, each on a machine of its own, with the rates of their links in Mbit/s. The last one is
 // the server.
 func cards(driver string, rates ...int) (ends []record.Endpoint) {
@@ -121,8 +131,15 @@ func TestLimit(t *testing.T) {
 				u.Machine.PerCPU[i].Host = ""
 			}
 		}), Limit{By: LimitSender}},
-		{"link", func(t *record.Trial) { t.Cell.Underlay = "m4.large:rate=1.05gbit,delay=1ms" }, Limit{By: LimitLink}},
-		{"a link with room", func(t *record.Trial) { t.Cell.Underlay = "rate=10gbit" }, Limit{}},
+		{"link", shaped(2, "m4.large:rate=1.05gbit,delay=1ms", nil), Limit{By: LimitLink}},
+		{"a link with room", shaped(2, "rate=10gbit", nil), Limit{}},
+		{"one host, whose link carries nothing", shaped(1, "rate=1gbit", nil), Limit{}},
+		{"links of two senders", shaped(3, "rate=1gbit", func(t *record.Trial) { t.Cell.Clients = 2 }), Limit{}},
+		{"links of two senders, both full", shaped(3, "rate=500mbit", func(t *record.Trial) { t.Cell.Clients = 2 }), Limit{By: LimitLink}},
+		{"one of two links carries nothing", shaped(3, "rate=1gbit", nil), Limit{By: LimitLink}},
+		{"the link of the server that sends", shaped(3, "rate=1gbit", func(t *record.Trial) {
+			t.Cell.Clients, t.Cell.Options.Reverse = 2, true
+		}), Limit{By: LimitLink}},
 		{"the slower of two network cards", func(t *record.Trial) { t.Endpoints = cards("e1000e", 10000, 1000) }, Limit{By: LimitLink}},
 		{"network cards with room", func(t *record.Trial) { t.Endpoints = cards("e1000e", 10000, 2500) }, Limit{}},
 		{"network cards of two senders", func(t *record.Trial) { t.Endpoints = cards("e1000e", 1000, 1000, 10000) }, Limit{}},
