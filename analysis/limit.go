@@ -189,15 +189,11 @@ func (p process) softirq(all map[cpu]record.CPUSample, window float64) float64 {
 	return min(1, used/window)
 }
 
-// shapedRate returns the rate of the shaped links that a stream crosses, in bit/s. A shape limits what a host sends. Servers
-// are on the first host, and clients on the others in turn; on one host, nothing crosses its link.
+// shapedRate returns the rate of the shaped link that all of a stream crosses, in bit/s: that of the server's host, which all
+// clients have in common. On one host, nothing crosses it.
 func shapedRate(c record.Cell) (bits float64, shaped bool) {
-	senders := min(c.Hosts-1, c.Clients)
-	if c.Options.Reverse {
-		senders = min(senders, 1)
-	}
-	bits = float64(shapeOf(c.Underlay).Rate) * float64(senders)
-	return bits, bits > 0
+	bits = float64(shapeOf(c.Underlay).Rate)
+	return bits, bits > 0 && c.Hosts > 1
 }
 
 // linkRate returns the rate of the network cards between the machines of the last trial, in bit/s, if it is known: that of

@@ -60,7 +60,7 @@ const (
 
 // Settle describes what a network does by itself after it has been built, until it is silent.
 type Settle struct {
-	Wait    float64  `json:"wait_s"`          // until it was silent
+	Wait    float64  `json:"wait_s"`          // until it was silent, from when it was first watched: all networks of its group had been built by then
 	CPU     *float64 `json:"cpu_s,omitempty"` // CPU seconds of the machine until then, beyond its idle use; nil if it was built on other machines, for which older files have 0
 	Packets uint64   `json:"packets"`         // packets over devices of its hosts until then
 	Silent  bool     `json:"silent"`          // there were no more packets, though CPUs may still have been busy; false if the wait ended before

@@ -51,7 +51,7 @@ func settlingSections(res analysis.Result) []*section {
 		if s.Wait.Median < settlingMatters && s.Silent == s.Built {
 			continue
 		}
-		text := fmt.Sprintf("fell silent %s s after it had been built (median of %d)", short(s.Wait.Median), s.Built)
+		text := fmt.Sprintf("was watched for %s s until it fell silent (median of %d)", short(s.Wait.Median), s.Built)
 		if s.Silent < s.Built {
 			fell := "after " + number(s.Built-s.Silent) + " of these it did not fall silent"
 			if s.Silent == 0 {
