@@ -22,7 +22,8 @@ type PerPrice struct {
 
 // perPrices returns the throughput per dollar of every cell whose underlay names an instance with
 // a known price, in the order of the run. Cells without a shape ran on the machine itself: on the
-// instance that the run names, at the price that the run gives or else at the published one.
+// instance that the run names, at the price that the run gives or else at the published one. Cells
+// on one host crossed no link of an instance, so they have no price of one.
 func perPrices(res Result) []PerPrice {
 	price := map[string]reference.InstanceType{}
 	for _, i := range reference.Instances() {
@@ -38,7 +39,7 @@ func perPrices(res Result) []PerPrice {
 		if s.Cell.Underlay == "" {
 			instance = own
 		}
-		if instance.Price <= 0 {
+		if instance.Price <= 0 || s.Cell.Underlay != "" && s.Cell.Hosts == 1 {
 			continue
 		}
 		for _, r := range s.Rows {

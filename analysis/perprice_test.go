@@ -56,3 +56,20 @@ func TestPerPriceOfTheMachine(t *testing.T) {
 		}
 	}
 }
+
+// Nothing on a single host crosses the link of the instance that is imitated.
+func TestPerPriceOnOneHost(t *testing.T) {
+	for hosts, want := range map[int]int{1: 0, 2: 1} {
+		var trials []record.Trial
+		for round := 1; round <= 6; round++ {
+			c := streamCell("bridge")
+			c.Hosts, c.Underlay = hosts, "m4.10xlarge:rate=10gbit"
+			trials = append(trials, throughputTrial(c, round, 4e10))
+		}
+		f := fileOf(trials...)
+		f.Run.Instance = "m4.large"
+		if got := perPrices(Analyze(f)); len(got) != want {
+			t.Errorf("on %d hosts: %+v", hosts, got)
+		}
+	}
+}
