@@ -180,12 +180,13 @@ func figureOf(all []Figure, name string) (Figure, bool) {
 type Figure struct {
 	record.Kind
 	Summary
-	// Ratio is the figure ÷ baseline; nil for the baseline itself, without pairs, if a value is 0, and for the longest
-	// latency if the baseline's windows have another length.
+	// Ratio is the figure ÷ baseline; nil for the baseline itself, without pairs, if a value is 0, and for what depends on
+	// the length of the window if the baseline's windows have another one.
 	Ratio *Comparison `json:"vs_native,omitempty"`
 	// Difference from the baseline is shown instead of the ratio for metrics that are shares themselves (unit
 	// "ratio") and where a value is 0; for times it is given as well. It is nil for all other metrics.
 	Difference *Comparison `json:"difference,omitempty"`
+	Unlike     bool        `json:"-"` // it is not compared, since it depends on the length of the window
 	Points     []Point     `json:"-"` // the values, in the order of rounds
 
 	cell record.Cell
@@ -339,8 +340,8 @@ func newRow(c series, in circumstances) Row {
 	unlike := unlikeWindows(windowOf(c.ok()), windowOf(c.base.ok()))
 	row.Figures = record.Found(record.Kinds(), func(k record.Kind) (Figure, bool) {
 		f, ok := figure(k, func(s series) []Point { return s.points(k) })
-		if k.Name == record.LatencyMax && unlike { // the longest of more transactions is longer
-			f.Ratio, f.Difference = nil, nil
+		if unlike && (dependsOnWindow(k, c.ok()) || dependsOnWindow(k, c.base.ok())) {
+			f.Ratio, f.Difference, f.Unlike = nil, nil, f.Comparison() != nil
 		}
 		return f, ok
 	})
@@ -398,6 +399,13 @@ func windowOf(trials []*record.Trial) float64 {
 // unlikeWindows reports whether two lengths of windows are known and differ by more than windowShare, as those of a
 // baseline do, which has more turns than the networks that are compared with it.
 func unlikeWindows(v, w float64) bool { return v > 0 && w > 0 && math.Abs(v-w) > windowShare*min(v, w) }
+
+// dependsOnWindow reports whether a metric depends on how long the windows of its trials are: the longest of more transactions is
+// longer, more segments are retransmitted in a longer window, and a percentile that few transactions decide is nearly the longest.
+func dependsOnWindow(k record.Kind, trials []*record.Trial) bool {
+	decidedByFew := func(t *record.Trial) bool { return beyond(k, t) < fewestBeyond }
+	return k.Name == record.LatencyMax || k.Name == record.Retransmits || slices.ContainsFunc(trials, decidedByFew)
+}
 
 // lastEnd returns the time at which the last trial ended. It is too early for networks that took turns: each trial has only its
 // share of their time.

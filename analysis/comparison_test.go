@@ -189,10 +189,20 @@ func TestSubtract(t *testing.T) {
 	}
 }
 
-// The longest latency of a longer window is longer: it is compared only if the windows are alike. A median is compared in
-// any case.
-func TestLongestLatencyOfUnlikeWindows(t *testing.T) {
-	for window, want := range map[float64]bool{1: true, 3: false} {
+// The longest latency of a longer window is longer, it has more retransmits, and its tail, if few transactions decide it, is longer:
+// they are compared only if the windows are alike. A median is compared in any case, and so is a tail of many transactions.
+func TestUnlikeWindows(t *testing.T) {
+	for _, tt := range []struct {
+		window float64 // of the baseline; that of the network is 1 s
+		count  int64   // transactions of the network
+		byTime float64 // p99 by time
+		want   map[string]bool
+	}{
+		{1, 900, 2e-3, map[string]bool{record.LatencyMax: true, record.Retransmits: true, record.LatencyP99: true, record.LatencyP99ByTime: true}},
+		{3, 900, 2e-3, map[string]bool{record.LatencyMax: false, record.Retransmits: false, record.LatencyP99: false, record.LatencyP99ByTime: false}},
+		{3, 50_000, 2e-3, map[string]bool{record.LatencyMax: false, record.Retransmits: false, record.LatencyP99: true, record.LatencyP99ByTime: false}},
+		{3, 50_000, 1e-4, map[string]bool{record.LatencyMax: false, record.Retransmits: false, record.LatencyP99: true, record.LatencyP99ByTime: true}},
+	} {
 		var trials []record.Trial
 		for i := 1; i <= 8; i++ {
 			for _, network := range []string{"host", "bridge"} {
@@ -200,19 +210,24 @@ func TestLongestLatencyOfUnlikeWindows(t *testing.T) {
 				c.Workload = record.TCPRR
 				tr := throughputTrial(c, i, 1)
 				if network == "host" {
-					tr.Window = window
+					tr.Window = tt.window
 				}
+				tr.Latency = &record.Histogram{Count: int64(float64(tt.count) * tr.Window)}
+				tr.Flows = []record.Flow{{Transactions: uint64(tr.Latency.Count)}}
 				tr.Metrics = map[string]record.Metric{
 					record.LatencyP50: record.Measured(record.LatencyP50, 20e-6), record.LatencyMax: record.Measured(record.LatencyMax, 1e-3),
+					record.LatencyP99: record.Measured(record.LatencyP99, 40e-6), record.LatencyP99ByTime: record.Measured(record.LatencyP99ByTime, tt.byTime),
+					record.Retransmits: record.Measured(record.Retransmits, 10*tr.Window),
 				}
 				trials = append(trials, tr)
 			}
 		}
 		row := rowOf(t, Analyze(fileOf(trials...)), "bridge")
-		for name, compared := range map[string]bool{record.LatencyP50: true, record.LatencyMax: want} {
+		tt.want[record.LatencyP50] = true
+		for name, compared := range tt.want {
 			f, ok := row.Figure(name)
-			if !ok || (f.Ratio != nil) != compared || (f.Difference != nil) != compared {
-				t.Errorf("a baseline with windows of %v s: %s has the comparisons %+v and %+v", window, name, f.Ratio, f.Difference)
+			if !ok || (f.Comparison() != nil) != compared || f.Unlike == compared {
+				t.Errorf("a baseline with windows of %v s, %d transactions, p99 by time %v: %s has the comparison %+v", tt.window, tt.count, tt.byTime, name, f.Comparison())
 			}
 		}
 	}

@@ -134,6 +134,38 @@ func weight(b hdrhistogram.Bar) float64 {
 // underWay is the time that the transactions of all bars took, in nanoseconds.
 func underWay(bars []hdrhistogram.Bar) float64 { return record.Sum(bars, weight) }
 
+// fewestBeyond is how many transactions of a trial must be beyond a percentile for it to be compared with that of a longer window.
+// Of recorded transactions, those of equal networks, the p99 of a window with 9 of them beyond it was 5 % less than that of four
+// such windows together, and 2 % less with 44. The p99 by time, which one or two decide in a trial of 240 ms, was 26 % less.
+const fewestBeyond = 10
+
+// beyond returns how many transactions of a trial are beyond a percentile of its latencies, or how many at most if it is one by
+// time: together they take no longer than what is left of the flows' time. It is 0 if that is not known, and without bounds for
+// all other metrics.
+func beyond(k record.Kind, t *record.Trial) float64 {
+	count := 0.0
+	if t.Latency != nil {
+		count = float64(t.Latency.Count)
+	}
+	most := func(share float64) float64 {
+		if v := t.Metrics[k.Name].Value; v > 0 {
+			return min(count, share*float64(len(t.Flows))*t.Window/v)
+		}
+		return 0
+	}
+	switch k.Name {
+	case record.LatencyP99:
+		return 0.01 * count
+	case record.LatencyP999:
+		return 0.001 * count
+	case record.LatencyP99ByTime:
+		return most(0.01)
+	case record.LatencyP999ByTime:
+		return most(0.001)
+	}
+	return math.Inf(1)
+}
+
 // CompleteTrial brings a trial to what this version would have recorded: it adds figures that
 // can be computed from it, and removes those of old run files whose meaning has changed.
 //

@@ -310,6 +310,19 @@ func (g group) shortHeading(c column) string {
 const loopRemark = "Closed loop: a transaction begins when the previous one has ended, so a stall is one of thousands and barely changes the p99 of transactions. " +
 	"p99 by time weights each transaction by its duration: at 99% of all moments, the transaction under way takes no longer than this."
 
+// windowsRemark explains where changes are missing from a table.
+const windowsRemark = "A percentile that few transactions decide is not compared where the baseline, with more turns, had longer windows: the longer a window, the greater it is."
+
+// anyUnlike reports whether any table lacks changes since the baseline's windows are longer.
+func anyUnlike(res analysis.Result) bool {
+	for s, r := range res.Rows() {
+		if slices.ContainsFunc(s.Answers(), func(k record.Kind) bool { f, _ := r.Figure(k.Name); return f.Unlike }) {
+			return true
+		}
+	}
+	return false
+}
+
 // anyLoops reports whether any scenario is a closed loop with known latencies.
 func anyLoops(res analysis.Result) bool {
 	for s, r := range res.Rows() {

@@ -140,6 +140,24 @@ func TestTailsOfClosedLoopsAreCalledSo(t *testing.T) {
 	}
 }
 
+// TestMissingChangesAreExplained checks that every format says why tails are not compared, and only where some are not.
+func TestMissingChangesAreExplained(t *testing.T) {
+	res, o := specimenResult()
+	unlike, _ := specimenResult()
+	for _, r := range unlike.Rows() {
+		for i := range r.Figures {
+			if f := &r.Figures[i]; f.Name == record.LatencyP99ByTime {
+				f.Ratio, f.Difference, f.Unlike = nil, nil, true
+			}
+		}
+	}
+	for _, format := range []string{"text", "md", "html"} {
+		if strings.Contains(write(t, format, res, o), windowsRemark[:50]) || !strings.Contains(write(t, format, unlike, o), windowsRemark[:50]) {
+			t.Errorf("%s explains missing changes where there are none, or does not where there are", format)
+		}
+	}
+}
+
 // TestPercentilesHaveOneName checks that percentiles of merged trials are named differently
 // from the percentiles of trials.
 func TestPercentilesHaveOneName(t *testing.T) {

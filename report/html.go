@@ -247,6 +247,7 @@ func method(res analysis.Result) []string {
 	}
 	all.add(knowsShared(res), "CPU time that the kernel charges to a process counts for clients, servers or daemons, on their own host. The rest, above what the idle machine uses, is shared: packets that the kernel handles on behalf of no process, which in a lab cannot be attributed to a host, and the measuring itself.")
 	all.add(anyLoops(res), loopRemark)
+	all.add(anyUnlike(res), windowsRemark)
 	all.some(legend(res), multiplicity(res), boldRemark)
 	return all
 }

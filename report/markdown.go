@@ -33,6 +33,9 @@ func writeMarkdown(w io.Writer, d document, _ Options) error {
 	if anyLoops(res) {
 		b.WriteString(loopRemark + "\n")
 	}
+	if anyUnlike(res) {
+		b.WriteString(windowsRemark + "\n")
+	}
 	_, err := io.WriteString(w, strings.TrimRight(b.String(), "\n")+"\n")
 	return err
 }

@@ -42,6 +42,9 @@ func writeText(w io.Writer, d document, o Options) error {
 	if anyLoops(res) {
 		p.paragraph("", dim, loopRemark)
 	}
+	if anyUnlike(res) {
+		p.paragraph("", dim, windowsRemark)
+	}
 	p.paragraph("", dim, legend(res))
 	p.paragraph("", dim, multiplicity(res))
 	if p.color {
