@@ -421,8 +421,11 @@ func inLab(ctx context.Context, o lab.EnterOptions, fn func(context.Context) err
 	if err := lab.Prepare(); err != nil {
 		return err
 	}
-	// Standard output may be closed early, as by head: measuring continues all the same. The signal is caught
-	// rather than ignored, so that a lab's shell has the default.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	unheard()
 	return fn(ctx)
 }
+
+// unheard lets this process go on if nobody reads its output any more, as after head has ended, or after an interrupt that
+// ended tee, too: it measures, or has to remove what it made. The signal is caught rather than ignored, so that what it
+// starts, such as a lab's shell, has the default.
+func unheard() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -136,6 +137,31 @@ func TestMachinesAfterKill(t *testing.T) {
 	for i := range lan.Hosts {
 		lan.Empty(t, i)
 	}
+}
+
+// TestNobodyListens closes the output of a run outside a lab in the middle of it, as head and tee do when they end: the run goes on,
+// and removes what it has made.
+func TestNobodyListens(t *testing.T) {
+	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{})
+	dir := t.TempDir()
+	path := filepath.Join(dir, "run.ndjson")
+	r, w, err := os.Pipe()
+	iferr.Fatal(t, err)
+	p := &started{Cmd: exec.Command("nettoll", "run", "ssh:native", "--hosts-ssh", "a", "-o", path, "--workloads", "tcp_rr",
+		"--placement", "free", "-t", "200ms", "--warmup", "50ms", "--min-rounds", "4", "--max-rounds", "4")}
+	p.Dir, p.Stdout, p.Stderr = dir, w, w
+	p.begin(t)
+	t.Cleanup(func() { _ = p.Process.Kill(); <-p.done })
+	w.Close()
+	until(t, "a trial is in the run file", func() bool { return trials(path) >= 1 || p.ended() })
+	r.Close()
+	if status := p.status(t); status != exitFailure { // the report could not be written
+		t.Errorf("it ended with %v", p.ProcessState)
+	}
+	if file := good(t, path); len(file.Trials) != 4 || len(file.Ends) != 1 {
+		t.Errorf("%d trials, ends %+v", len(file.Trials), file.Ends)
+	}
+	lan.Empty(t, 0)
 }
 
 func TestHostsOf(t *testing.T) {

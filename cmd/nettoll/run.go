@@ -240,6 +240,7 @@ func (a *app) where(ctx context.Context, f *runFlags, cells []record.Cell, fn fu
 	if !f.outside(cells) {
 		return inLab(ctx, lab.EnterOptions{}, fn)
 	}
+	unheard()
 	if err := thisKernel.safe(cells, f.paths); err != nil {
 		return err
 	}
