@@ -1,6 +1,7 @@
 package bootstrap_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -104,6 +105,39 @@ func TestShells(t *testing.T) {
 			continue
 		}
 		works(t, p, dir)
+	}
+}
+
+// TestCut has a connection that ends while the program is sent, in every shell that is here: nothing is left.
+func TestCut(t *testing.T) {
+	for _, sh := range []string{"dash", "bash", "busybox"} {
+		path, err := exec.LookPath(sh)
+		if err != nil {
+			continue
+		}
+		first, second := t.TempDir(), t.TempDir()
+		args := []string{"-c", bootstrap.ScriptIn("mark", first+" "+second)}
+		if sh == "busybox" {
+			args = append([]string{"sh"}, args...)
+		}
+		p, err := nsexec.Start(t.Context(), sh, "", os.Environ(), platform.Command{Path: path, Args: args})
+		iferr.Fatal(t, err)
+		out := bufio.NewReader(p.Stdout())
+		for line := ""; line != "mark send\n"; {
+			if line, err = out.ReadString('\n'); err != nil {
+				t.Fatalf("%s: %v; %s", sh, err, p.Stderr())
+			}
+		}
+		if _, err := io.WriteString(p.Stdin(), "1000000 sum\nno program"); err != nil {
+			t.Error(err)
+		}
+		iferr.Error(t, errors.Join(p.Stdout().(io.Closer).Close(), p.Stdin().Close()))
+		_ = p.Wait() // it has failed
+		for _, dir := range []string{first, second} {
+			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+				t.Errorf("%s: left %v, %v", sh, left, err)
+			}
+		}
 	}
 }
 

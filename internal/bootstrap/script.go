@@ -39,9 +39,11 @@ func Needs() []string {
 // be made, and asks again in the next folder if it did not fit. The agent starts from a file that has no name any
 // more: by /proc, which needs the file to be on a file system that allows programs. head may read more than it was asked
 // for, but nothing is lost by that, since nothing is sent after the program before the script has answered. The shell
-// has the file open all the time, which shows that the folder is in use: see Folders.
+// has the file open all the time, which shows that the folder is in use: see Folders. It is not ended by SIGPIPE, so that it
+// removes the folder also if the connection has gone, and it asks for what nobody will send. (A Go program has its own
+// handler of that signal, so the agent and its programs do not inherit this.)
 var script = strings.Join([]string{
-	`m=MARK; u=$(umask); umask 077; echo; echo "$m ` + saysMachine + ` $(uname -m)"; echo "$m ` + saysBy + ` ${1:-$SSH_CONNECTION}"`,
+	`m=MARK; u=$(umask); umask 077; trap "" PIPE; echo; echo "$m ` + saysMachine + ` $(uname -m)"; echo "$m ` + saysBy + ` ${1:-$SSH_CONNECTION}"`,
 	`for p in head gzip sha256sum mktemp chmod rm cat; do command -v $p >/dev/null || { echo "$m ` + saysFail + ` ` + lacksProgram + ` $p"; exit 1; }; done`,
 	`[ -e /proc/self/exe ] || { echo "$m ` + saysFail + ` ` + noProc + `"; exit 1; }`,
 	`w=`,
