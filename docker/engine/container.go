@@ -120,7 +120,11 @@ func (e *Engine) startOnce(ctx context.Context, s Spec, shown bool) (*Container,
 	}
 	if err != nil {
 		err = fmt.Errorf("docker: start container %s: %w", s.Name, c.explained(ctx, err))
-		return nil, errors.Join(err, c.remove(context.WithoutCancel(ctx)))
+		left := c.remove(context.WithoutCancel(ctx))
+		if left != nil { // it need not run, and then it does not end with nettoll
+			e.left(c.full)
+		}
+		return nil, errors.Join(err, left)
 	}
 	return c, nil
 }

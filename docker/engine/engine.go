@@ -37,8 +37,8 @@ type Engine struct {
 	silent  atomic.Bool
 	says    func() string // a description of the engine, which it is asked for once
 
-	mu         sync.Mutex
-	unanswered []string // names of objects that it may still make
+	mu      sync.Mutex
+	unowned []string // names of objects that left has noted
 }
 
 // Image is what containers are made from.
@@ -61,12 +61,12 @@ func NewEngine(c *client.Client, run string, image Image) *Engine {
 	return e
 }
 
-// Close removes the image that was loaded, and what the engine has made after nobody waited for it any more, and closes the
-// connection.
+// Close removes the image that was loaded, and what the engine has made after nobody waited for it any more or did not remove
+// when it was told to, and closes the connection.
 func (e *Engine) Close(ctx context.Context) error {
 	e.loading.Lock()
 	defer e.loading.Unlock()
-	errs := []error{e.removeLate(ctx)}
+	errs := []error{e.removeLeft(ctx)}
 	if e.Image.Given == "" {
 		for _, id := range []string{e.loaded, e.stale} {
 			if id != "" {
@@ -82,23 +82,28 @@ func (e *Engine) Close(ctx context.Context) error {
 // have made the object all the same, or make it later.
 func (e *Engine) late(name string, err error) {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || brokenOff(err) {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.unanswered = append(e.unanswered, name)
+		e.left(name)
 	}
 }
 
-// removeLate removes the objects that the engine was requested to make and did not say that it had made.
-func (e *Engine) removeLate(ctx context.Context) error {
+// left notes an object that the engine may have and that nobody else removes.
+func (e *Engine) left(name string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.unanswered) == 0 {
+	e.unowned = append(e.unowned, name)
+}
+
+// removeLeft removes the objects that left has noted.
+func (e *Engine) removeLeft(ctx context.Context) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.unowned) == 0 {
 		return nil
 	}
 	all, err := find(ctx, e.Client)
 	errs := []error{err}
 	for _, o := range all {
-		if o.Run == e.Run && o.process == e.process && slices.Contains(e.unanswered, o.Name) {
+		if o.Run == e.Run && o.process == e.process && slices.Contains(e.unowned, o.Name) {
 			o.force = true
 			errs = append(errs, o.remove(ctx, e.Client))
 		}

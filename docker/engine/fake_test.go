@@ -10,7 +10,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/moby/moby/client"
 
@@ -178,6 +180,48 @@ func TestLate(t *testing.T) {
 	defer mu.Unlock()
 	if !slices.Equal(removed, []string{"/networks/1"}) {
 		t.Errorf("removed: %q", removed)
+	}
+}
+
+// TestLeftAtItsStart checks that a container that could not be started, and not be removed at once either, is removed in the end.
+func TestLeftAtItsStart(t *testing.T) {
+	was := refusalTime
+	refusalTime = 50 * time.Millisecond
+	t.Cleanup(func() { refusalTime = was })
+	var refuses, there atomic.Bool
+	var e *Engine
+	e = fake(t, Image{Given: "theirs"}, func(request string) (int, string) {
+		switch request {
+		case "POST /containers/create":
+			refuses.Store(true)
+			there.Store(true)
+			return http.StatusCreated, `{"Id": "1"}`
+		case "POST /containers/1/attach":
+			return http.StatusInternalServerError, `{"message": "no"}`
+		case "DELETE /containers/1":
+			if refuses.Load() {
+				return http.StatusConflict, `{"message": "not now"}`
+			}
+			there.Store(false)
+			return http.StatusNoContent, ""
+		case "GET /containers/json":
+			if !there.Load() {
+				return http.StatusOK, `[]`
+			}
+			return http.StatusOK, `[{"Id": "1", "Names": ["/` + e.name("h1c1") + `"], "Labels": {"` + Label + `": "` + e.Run + `", "` + processLabel + `": "` + e.process + `"}}]`
+		case "GET /networks", "GET /images/json":
+			return http.StatusOK, `[]`
+		}
+		return http.StatusOK, `{"Id": "sha256:1"}`
+	})
+	_, err := Borrow(e, 0, false).Run(t.Context(), Spec{Mode: "bridge"})
+	if err == nil || !strings.Contains(err.Error(), "not now") || !there.Load() {
+		t.Fatalf("%v; there: %t", err, there.Load())
+	}
+	refuses.Store(false)
+	iferr.Error(t, e.Close(t.Context()))
+	if there.Load() {
+		t.Error("it is left")
 	}
 }
 

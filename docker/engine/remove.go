@@ -22,7 +22,7 @@ import (
 // finds, each of which has 10 s to end by itself, and does not answer meanwhile. An engine that answers
 // may refuse for a moment: a container may be ending by itself, or a network may be waiting for its
 // last container.
-const (
+var (
 	absenceTime = 40 * time.Second
 	refusalTime = 15 * time.Second
 )
