@@ -110,7 +110,8 @@ func (t *Trial) Check() error {
 
 // Writer appends to a run file. Each line is on the disk when its call returns.
 type Writer struct {
-	f *os.File
+	f    *os.File
+	torn int64 // where a line begins that was written in part and could not be cut off yet; 0: there is none
 }
 
 // Create begins a run file. It refuses to overwrite an existing file.
@@ -199,14 +200,31 @@ func (w *Writer) write(l line, what string) error {
 	if b.Len() > maxLine {
 		return fmt.Errorf("record: a line of %d bytes; readers accept at most %d", b.Len(), maxLine)
 	}
+	if err := w.mend(); err != nil {
+		return err
+	}
 	size, err := w.f.Seek(0, io.SeekEnd)
 	if err != nil {
 		return err
 	}
 	if _, err := w.f.Write(b.Bytes()); err != nil {
-		return errors.Join(err, w.f.Truncate(size))
+		w.torn = size
+		return errors.Join(err, w.mend())
 	}
 	return w.f.Sync()
+}
+
+// mend cuts off a line that was written in part. A disk may be too full even for that: another line after it would make the
+// whole file unreadable.
+func (w *Writer) mend() error {
+	if w.torn == 0 {
+		return nil
+	}
+	err := w.f.Truncate(w.torn)
+	if err == nil {
+		w.torn = 0
+	}
+	return err
 }
 
 // Close closes the file.

@@ -184,7 +184,7 @@ const limitEnv = "NETTOLL_TEST_LIMITED_FILE"
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(limitEnv); path != "" {
-		if err := errors.Join(createOnFullDisk(path+".new"), writeOnFullDisk(path)); err != nil {
+		if err := errors.Join(createOnFullDisk(path+".new"), writeOnFullDisk(path), writeAfterPart(path+".part")); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -234,6 +234,65 @@ func writeOnFullDisk(path string) error {
 			return fmt.Errorf("with room for %d bytes the file ends with %q", room, now[len(resumed):])
 		}
 	}
+}
+
+// writeAfterPart has a line that was written in part stay, as on a disk that is too full to cut it off: here the file may only be
+// appended to. Nothing is written after it until it is cut off.
+func writeAfterPart(path string) error {
+	w, err := record.Create(path, record.Run{ID: "a"})
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := onlyAppend(f, true); err != nil {
+		return nil // it takes root, and a file system that has such files
+	}
+	defer onlyAppend(f, false)
+	const part = 10
+	info, err := f.Stat()
+	if err == nil {
+		err = limitFiles(uint64(info.Size()) + part)
+	}
+	if err != nil {
+		return err
+	}
+	if err := w.Trial(record.Trial{Cell: small, Round: 1, Status: record.OK}); !errors.Is(err, unix.EFBIG) || !errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("a trial on a full disk: %v", err)
+	}
+	if err := limitFiles(1 << 20); err != nil {
+		return err
+	}
+	if err := w.End(record.End{}); !errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("an end after part of a trial: %v", err)
+	}
+	if file, err := record.ReadFile(path); err != nil || file.Truncated != part {
+		return fmt.Errorf("with part of a trial: %+v, %v", file, err)
+	}
+	if err := errors.Join(onlyAppend(f, false), w.End(record.End{})); err != nil {
+		return err
+	}
+	if file, err := record.ReadFile(path); err != nil || file.Truncated != 0 || len(file.Ends) != 1 {
+		return fmt.Errorf("with an end: %+v, %v", file, err)
+	}
+	return nil
+}
+
+// onlyAppend sets whether a file may only be appended to (chattr +a).
+func onlyAppend(f *os.File, on bool) error {
+	const appendOnly = 0x20 // FS_APPEND_FL
+	flags, err := unix.IoctlGetInt(int(f.Fd()), unix.FS_IOC_GETFLAGS)
+	if err != nil {
+		return err
+	}
+	if flags &^= appendOnly; on {
+		flags |= appendOnly
+	}
+	return unix.IoctlSetPointerInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, flags)
 }
 
 func limitFiles(size uint64) error {
