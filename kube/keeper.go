@@ -68,6 +68,9 @@ func (o *Own) keep(ctx context.Context, number int) (_ *keeper, err error) {
 	}
 	var made struct{ Metadata struct{ UID string } }
 	if err := o.entrance.Ask(ctx, http.MethodPost, k.path(), job, &made); err != nil {
+		if !errors.As(err, new(*Status)) { // it may have been made all the same, and a pod that cannot be started would stay
+			_ = k.drop(context.WithoutCancel(ctx))
+		}
 		return nil, fmt.Errorf("make the job %s: %w", k.name, o.refused("jobs", err))
 	}
 	k.uid = made.Metadata.UID

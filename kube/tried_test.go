@@ -24,6 +24,7 @@ type baseline struct {
 	mu    sync.Mutex
 	asked map[string][]object
 	nodes []object
+	mute  bool // requests for jobs get no answer
 }
 
 func startBaseline(t *testing.T) *baseline {
@@ -55,6 +56,9 @@ func (b *baseline) answer(w http.ResponseWriter, r *http.Request) {
 		b.mu.Lock()
 		b.asked[kind] = append(b.asked[kind], o)
 		b.mu.Unlock()
+		if kind == "jobs" && b.mute {
+			panic(http.ErrAbortHandler)
+		}
 		forbids := strings.Contains(text.String(), `"hostPort"`) || strings.Contains(text.String(), `"hostNetwork":true`)
 		if kind == "pods" && !forbids && r.URL.Query().Get("dryRun") == "All" {
 			break
@@ -145,6 +149,20 @@ func TestWhatWasThereOnceIsTriedAgain(t *testing.T) {
 	iferr.Error(t, startBaseline(t).own(t).NextBalancer(late, nil))
 	if err := startBaseline(t).own(t).NextBalancer(late); !errors.Is(err, late) {
 		t.Errorf("load balancers are tried again: %v", err)
+	}
+}
+
+// TestJobWithoutAnAnswer checks that a job is removed that may have been made although the request for it got no answer: its pod
+// might be one that cannot be started, which would stay for a day.
+func TestJobWithoutAnAnswer(t *testing.T) {
+	b := startBaseline(t)
+	b.mute = true
+	if err := b.own(t).Begin(t.Context()); err == nil || len(b.asked["jobs"]) != 1 {
+		t.Fatalf("%v, %d jobs were to be made", err, len(b.asked["jobs"]))
+	}
+	name, _ := b.asked["jobs"][0]["metadata"].(object)["name"].(string)
+	if n := len(b.asked[name]); n != 1 {
+		t.Errorf("%d requests about %q", n, name)
 	}
 }
 
