@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -143,15 +144,11 @@ func TestMachinesAfterKill(t *testing.T) {
 // and removes what it has made.
 func TestNobodyListens(t *testing.T) {
 	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{})
-	dir := t.TempDir()
-	path := filepath.Join(dir, "run.ndjson")
 	r, w, err := os.Pipe()
 	iferr.Fatal(t, err)
-	p := &started{Cmd: exec.Command("nettoll", "run", "ssh:native", "--hosts-ssh", "a", "-o", path, "--workloads", "tcp_rr",
-		"--placement", "free", "-t", "200ms", "--warmup", "50ms", "--min-rounds", "4", "--max-rounds", "4")}
-	p.Dir, p.Stdout, p.Stderr = dir, w, w
+	p, path := onMachine(t)
+	p.Stdout, p.Stderr = w, w
 	p.begin(t)
-	t.Cleanup(func() { _ = p.Process.Kill(); <-p.done })
 	w.Close()
 	until(t, "a trial is in the run file", func() bool { return trials(path) >= 1 || p.ended() })
 	r.Close()
@@ -162,6 +159,34 @@ func TestNobodyListens(t *testing.T) {
 		t.Errorf("%d trials, ends %+v", len(file.Trials), file.Ends)
 	}
 	lan.Empty(t, 0)
+}
+
+// TestNotStopped presses ctrl-Z in a run outside a lab: it goes on.
+func TestNotStopped(t *testing.T) {
+	sshtest.Start(t, platform.Underlay{}, sshtest.Machine{})
+	p, path := onMachine(t)
+	p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // ctrl-Z does not stop groups whose parents are all outside of the session
+	p.begin(t)
+	until(t, "a trial is in the run file", func() bool { return trials(path) >= 1 || p.ended() })
+	p.signal(t, syscall.SIGTSTP)
+	p.ends(t, exitOK)
+	good(t, path)
+}
+
+// onMachine returns a run of four rounds on the machine a that has not begun, and its run file.
+func onMachine(t *testing.T) (p *started, path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "run.ndjson")
+	p = &started{Cmd: exec.Command("nettoll", "run", "ssh:native", "--hosts-ssh", "a", "-o", path, "--workloads", "tcp_rr",
+		"--placement", "free", "-t", "200ms", "--warmup", "50ms", "--min-rounds", "4", "--max-rounds", "4")}
+	p.Stdout, p.Stderr = &p.out, &p.err
+	t.Cleanup(func() {
+		if p.done != nil {
+			_ = p.Process.Kill()
+			<-p.done
+		}
+	})
+	return p, path
 }
 
 func TestHostsOf(t *testing.T) {

@@ -11,10 +11,12 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -241,6 +243,8 @@ func (a *app) where(ctx context.Context, f *runFlags, cells []record.Cell, fn fu
 		return inLab(ctx, lab.EnterOptions{}, fn)
 	}
 	unheard()
+	// As in a lab: while ctrl-Z stopped this process, the clocks of a measurement would go on. Caught, it has no effect.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGTSTP)
 	if err := thisKernel.safe(cells, f.paths); err != nil {
 		return err
 	}
