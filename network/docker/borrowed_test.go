@@ -98,6 +98,9 @@ func TestBorrowedEngine(t *testing.T) {
 				refused(t, p, tech, network.Topology{Hosts: 1, Servers: 1, Clients: 1})
 			}
 		})
+		for _, name := range []string{"native", "host"} {
+			t.Run(name+" on lo", func(t *testing.T) { onCommonDevices(t, p, byName(t, name)) })
+		}
 		for what, topo := range map[string]network.Topology{
 			"rules": {Hosts: 1, Setup: record.Setup{Rules: 1}}, "mtu": {Hosts: 1, Underlay: platform.Underlay{MTU: 9000}}, "another host": {Hosts: 2},
 		} {
@@ -106,6 +109,19 @@ func TestBorrowedEngine(t *testing.T) {
 		}
 	})
 	networktest.Same(t, "when all was measured", before, networktest.State(t, host))
+}
+
+// onCommonDevices checks that the path of processes of the machine is one that others use, too: what these send over lo in the turns
+// of another network is not that network's payload.
+func onCommonDevices(t *testing.T, p platform.Platform, tech network.Driver) {
+	n, err := tech.Connect(t.Context(), network.Topology{Hosts: 1, Servers: 1, Clients: 1}, p)
+	iferr.Fatal(t, err)
+	for _, h := range n.Path(n.Clients[0], n.Servers[0], network.IPv4) {
+		if !h.Common {
+			t.Errorf("%s is taken for the network's own", h.Name)
+		}
+	}
+	iferr.Error(t, n.Close(t.Context()))
 }
 
 // onMachine checks that trials over both families are good. On an engine as installed, some

@@ -27,14 +27,17 @@ func (n *build) onlyInLab(feature string) error {
 	}
 }
 
-// onMachines has the payload cross the hosts' own devices. Between machines of the user's, others use these, too.
+// onMachines has the payload cross the hosts' own devices. On machines of the user's, others use these, too.
 func (n *build) onMachines(ctx context.Context) error {
 	n.Hops = plumb.HostHops
+	if n.engines[0].Borrowed() {
+		n.Hops = plumb.Common(plumb.HostHops)
+	}
 	if n.several() {
 		if n.apart != nil {
 			return n.apart
 		}
-		n.Hops, n.Refuse = plumb.Common(plumb.HostHops), plumb.Unaddressed
+		n.Refuse = plumb.Unaddressed
 	}
 	return n.watched(ctx)
 }
