@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
@@ -102,6 +103,25 @@ func TestFinishWaitsForCountersThatComeLate(t *testing.T) {
 	late := hop("h1/proxy", network.Proxy, false, bytes(0), bytes(0), bytes(500), bytes(1000))
 	p, err := begin(t.Context(), [][]network.Hop{{late}})
 	iferr.Fatal(t, err)
+	hops, err := p.finish(t.Context(), []workload.Crossed{{Bytes: 1000}})
+	if err != nil || verdict(hops) != "" {
+		t.Errorf("%v, %q", err, verdict(hops))
+	}
+}
+
+// TestFinishWaitsForNetworkCards has a card whose driver renews its counters only now and then.
+func TestFinishWaitsForNetworkCards(t *testing.T) {
+	const renewed = settle + 300*time.Millisecond
+	var began time.Time
+	card := network.Hop{Name: "h1/ens1", Kind: network.Device, Common: true, Read: func(context.Context) (network.Count, error) {
+		if began.IsZero() || time.Since(began) < renewed {
+			return bytes(0), nil
+		}
+		return bytes(1000), nil
+	}}
+	p, err := begin(t.Context(), [][]network.Hop{{card}})
+	iferr.Fatal(t, err)
+	began = time.Now()
 	hops, err := p.finish(t.Context(), []workload.Crossed{{Bytes: 1000}})
 	if err != nil || verdict(hops) != "" {
 		t.Errorf("%v, %q", err, verdict(hops))
