@@ -67,6 +67,36 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// TestTransactionsArePackets has a part of small transactions cross a hop: with headers, these are more bytes than all of them have
+// without.
+func TestTransactionsArePackets(t *testing.T) {
+	const transactions, size, frame = 1000, 2, 67 // bytes
+	for _, c := range []struct {
+		kind   network.HopKind
+		absent bool
+		part   uint64 // of the transactions
+		ok     bool
+		said   string
+	}{
+		{network.Device, false, transactions, true, ""},
+		{network.Device, false, transactions / 2, true, ""}, // or one of the two packets of each
+		{network.Device, false, transactions / 10, false, "path not proved: 200 packets crossed h1/br0, there were 1000 transactions"},
+		{network.Rule, false, transactions / 10, false, "path not proved: 200 packets crossed h1/br0, there were 1000 transactions"},
+		{network.Device, false, transactions / 100, false, "path not proved: 1340 bytes crossed h1/br0, the payload was 2000"},
+		{network.Device, true, transactions / 10, true, ""},
+		{network.Connection, false, transactions / 10, true, ""},
+		{network.Proxy, false, transactions / 10, true, ""},
+	} {
+		p, err := begin(t.Context(), [][]network.Hop{{hop("h1/br0", c.kind, c.absent, bytes(0))}})
+		iferr.Fatal(t, err)
+		after := network.Count{Packets: 2 * c.part, Bytes: 2 * c.part * frame}
+		hops, ok := p.judge([]network.Count{after}, []workload.Crossed{{Bytes: size * transactions, Conns: 1, Transactions: transactions}})
+		if got := verdict(hops); ok != c.ok || got != c.said {
+			t.Errorf("%d of %d transactions crossed a %s: %v, %q, want %v, %q", c.part, transactions, c.kind, ok, got, c.ok, c.said)
+		}
+	}
+}
+
 func TestNoPayloadProvesNothing(t *testing.T) {
 	p, err := begin(t.Context(), [][]network.Hop{{hop("h1/br0", network.Device, false, bytes(0))}})
 	iferr.Fatal(t, err)

@@ -405,6 +405,7 @@ func (p *player) finish(ctx context.Context, first time.Time) error {
 		for n, c := range one.Crossed {
 			total[n].Bytes += c.Bytes
 			total[n].Conns += c.Conns
+			total[n].Transactions += c.Transactions
 			crossed[i] += c.Bytes
 		}
 	}
@@ -468,7 +469,7 @@ func (p *player) astray() string {
 		}
 		pairs, sum := make([]workload.Crossed, len(one.Crossed)), uint64(0)
 		for n, c := range one.Crossed {
-			pairs[n] = workload.Crossed{Bytes: c.Bytes / 2}
+			pairs[n] = workload.Crossed{Bytes: c.Bytes / 2, Transactions: c.Transactions / 2}
 			sum += c.Bytes
 		}
 		if sum < leastExchanged {

@@ -171,6 +171,9 @@ type Result struct {
 type Crossed struct {
 	Bytes uint64 // payload received, both directions
 	Conns uint64 // connections made for payload
+	// Transactions are those that were made one after the other: the request and the response of each were packets of their
+	// own. 0: not known.
+	Transactions uint64
 }
 
 // WarnStarved is the code of the warning that flows received nothing in the window.

@@ -107,6 +107,7 @@ func (t *trial) flowResult(f plannedFlow, crossed *workload.Crossed) (flow recor
 	units, total := uint64(math.Round(measured.window.Units[at])), uint64(measured.left.Totals[at])
 	if k.counts == transactions {
 		flow.Transactions = units
+		crossed.Transactions += total
 		total *= t.exchanged()
 	} else {
 		flow.Bytes, flow.Message = units, t.options.MessageSize

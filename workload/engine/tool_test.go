@@ -153,7 +153,9 @@ func checkResult(t *testing.T, job workload.Job, r workload.Result) {
 		if many := job.Workload == record.TCPCRR || o.NoKeepAlive; c.Bytes == 0 || few == many {
 			t.Errorf("%+v crossed for pair %d", c, i)
 		}
-		crossed += c.Bytes
+		if crossed += c.Bytes; (c.Transactions > 0) != (w.exchanged != nil) {
+			t.Errorf("%d transactions crossed for pair %d", c.Transactions, i)
+		}
 	}
 	if len(r.Crossed) != len(job.Pairs) {
 		t.Errorf("%d pairs crossed, want %d", len(r.Crossed), len(job.Pairs))

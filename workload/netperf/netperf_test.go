@@ -68,18 +68,18 @@ func TestMeasures(t *testing.T) {
 		{"stream back", job(record.TCPStream, record.Options{Reverse: true, MessageSize: 4096, Congestion: "reno"}, 1), "tcp_maerts", "", "",
 			"1.00007701s 504901632 B [{504901632 1}] retransmits=2 throughput=4.038902e+09 504901632 B/0 by 4096 B (2 RTX 0 µs 1448 reno)"},
 		{"rr", job(record.TCPRR, record.Options{}, 1), "tcp_rr", "", "",
-			"1.000363936s 74892 B [{74892 1}] latency_max=0.030637 latency_mean=2.663e-05 latency_p50=1.6e-05 latency_p90=2e-05 latency_p99=9.4e-05 " +
+			"1.000363936s 74892 B [{74892 1 37446}] latency_max=0.030637 latency_mean=2.663e-05 latency_p50=1.6e-05 latency_p90=2e-05 latency_p99=9.4e-05 " +
 				"retransmits=0 transaction_rate=37432.38 0 B/37446 (0 RTX 0 µs 1448 bbr)"},
 		{"rr of two clients", job(record.TCPRR, record.Options{}, 2), "tcp_rr+tcp_rr", "", "",
-			"1.000363936s 149784 B [{74892 1} {74892 1}] latency_max=0.030637 latency_mean=2.663e-05 retransmits=0 transaction_rate=74864.75 0 B/37446 (0 " +
+			"1.000363936s 149784 B [{74892 1 37446} {74892 1 37446}] latency_max=0.030637 latency_mean=2.663e-05 retransmits=0 transaction_rate=74864.75 0 B/37446 (0 " +
 				"RTX 0 µs 1448 bbr) 0 B/37446 (0 RTX 0 µs 1448 bbr)"},
 		{"crr", job(record.TCPCRR, record.Options{RequestSize: 100, ResponseSize: 200}, 1), "tcp_crr", "", "",
-			"1.000102083s 1722300 B [{1722300 5741}] latency_max=0.057248 latency_mean=0.00017409 latency_p50=6.4e-05 latency_p90=0.000144 " +
+			"1.000102083s 1722300 B [{1722300 5741 5741}] latency_max=0.057248 latency_mean=0.00017409 latency_p50=6.4e-05 latency_p90=0.000144 " +
 				"latency_p99=0.002675 transaction_rate=5740.414 0 B/5741"},
 		{"datagrams of two clients", job(record.UDPStream, record.Options{}, 2), "udp_stream+udp_stream", "", "",
 			"1.001235018s 108788400 B [{54394200 1} {54394200 1}] loss=0.3674313 packet_rate=77610.15 throughput=8.692337e+08 54394200 B/0 by 1400 B 54394200 B/0 by 1400 B"},
 		{"rr in datagrams", job(record.UDPRR, record.Options{}, 1), "udp_rr", "", "",
-			"1.000056039s 53894 B [{53894 1}] latency_max=0.014911 latency_mean=3.706e-05 latency_p50=1.3e-05 latency_p90=1.7e-05 latency_p99=0.00019 " +
+			"1.000056039s 53894 B [{53894 1 26947}] latency_max=0.014911 latency_mean=3.706e-05 latency_p50=1.3e-05 latency_p90=1.7e-05 latency_p99=0.00019 " +
 				"transaction_rate=26945.49 0 B/26947"},
 	})
 }

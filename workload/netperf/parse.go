@@ -52,7 +52,7 @@ func parse(job workload.Job, text, _ string) (f program.Figures, err error) {
 	} else {
 		parseTransactions(&f, r, job, seconds)
 	}
-	f.Crossed = workload.Crossed{Bytes: f.Bytes, Conns: 1}
+	f.Crossed = workload.Crossed{Bytes: f.Bytes, Conns: 1, Transactions: f.Flows[0].Transactions}
 	switch job.Workload {
 	case record.TCPStream, record.TCPRR: // one connection, for which netperf reports TCP values
 		parseTCP(&f, r, job)

@@ -151,7 +151,7 @@ func Measures(t *testing.T, tool program.Tool, format string, cases []Case) {
 // Told formats a result: its window, the payload in it and the traffic that crossed in total, its
 // metrics, the flows' bytes, transactions and TCP information, and its warnings.
 func Told(r workload.Result) string {
-	all := []string{fmt.Sprint(r.Window), fmt.Sprintf("%d B", r.Bytes), fmt.Sprint(r.Crossed)}
+	all := []string{fmt.Sprint(r.Window), fmt.Sprintf("%d B", r.Bytes), fmt.Sprint(record.Each(r.Crossed, crossed))}
 	for _, name := range slices.Sorted(maps.Keys(r.Metrics)) {
 		all = append(all, fmt.Sprintf("%s=%.7g", name, r.Metrics[name].Value))
 	}
@@ -168,6 +168,15 @@ func Told(r workload.Result) string {
 		all = append(all, fmt.Sprintf("%s: %.50s", w.Code, w.Text))
 	}
 	return strings.Join(all, " ")
+}
+
+// crossed formats the payload and the connections of a pair, and its transactions, if they are known.
+func crossed(c workload.Crossed) string {
+	all := fmt.Sprintf("%d %d", c.Bytes, c.Conns)
+	if c.Transactions > 0 {
+		all += fmt.Sprintf(" %d", c.Transactions)
+	}
+	return "{" + all + "}"
 }
 
 // Clients returns a job of one second for n clients of one server, named c, d, e and so on.
