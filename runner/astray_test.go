@@ -133,6 +133,47 @@ func TestDevicesThatSeveralNetworksCross(t *testing.T) {
 	}
 }
 
+// TestSlowStreamOverAnotherCard has a stream cross another card than the one that its path names and that all networks of the machines
+// cross. Each of its turns has too little payload to prove that, but all of them together have enough.
+func TestSlowStreamOverAnotherCard(t *testing.T) {
+	const payload, turns = 6_250_000, 5 // 500 Mbit/s for 100 ms
+	for _, c := range []struct {
+		name    string
+		crosses uint64 // of the payload of each turn
+		common  bool
+		apart   []int // turns that are not judged
+		want    string
+	}{
+		{"its own", payload, true, nil, ""},
+		{"another", 0, true, nil, "in its turns together: path not proved: 0 bytes crossed h1/ens1, the payload was 15625000"},
+		{"another, and the first device of others, too", 0, false, nil, "in its turns together: path not proved: 0 bytes crossed h1/ens1, the payload was 15625000"},
+		{"another, and what sockets held may be all", 0, true, []int{1, 3}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			card := hop("h1/ens1", network.Device, false)
+			card.Common, card.Device = c.common, "card"
+			tunnel := hop("h1/vxlan0", network.Device, false)
+			other := &player{attempt: &attempt{t: &record.Trial{}, proof: &proof{hops: []network.Hop{tunnel, card}}}}
+			p := &player{attempt: &attempt{t: &record.Trial{}, proof: &proof{hops: []network.Hop{card}, pairs: [][]int{{0}}}}, each: []workload.Result{{}}} // cold
+			p.proof.among([]*proof{other.proof})
+			counted := uint64(0)
+			for i := range turns {
+				at := func() turnEdge {
+					return turnEdge{late: slices.Contains(c.apart, i), hops: map[*player][]network.Count{p: {bytes(counted)}}, firsts: map[*player]network.Count{other: bytes(5)}}
+				}
+				before := at()
+				counted += c.crosses
+				p.readings = append(p.readings, turnReading{before: before, after: at()})
+				counted += payload // of the other
+				p.each = append(p.each, workload.Result{Crossed: []workload.Crossed{{Bytes: payload}}, Flows: []record.Flow{{}}})
+			}
+			if got := p.astray(); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 // TestSlowHops checks that hops which take longer to read than the pause between two turns are not read there. They are judged by
 // all turns together, and do not tell what crosses the network in the turns of others.
 func TestSlowHops(t *testing.T) {

@@ -461,29 +461,34 @@ func (p *player) spans() []span {
 // astray returns in which turn the payload did not take its path, or crossed another network, or
 // "". Some cases are judged only by the counters of all turns together: hops that count late or
 // count only connections, hops that are slow to read, turns that overran, and turns that were read too late.
+//
+// Devices that other networks cross, too, such as a machine's network card, are also judged by what they counted in all of the
+// network's own turns: from the first turn to the last they have counted the payload of all networks, and a single turn of a slow
+// stream proves nothing.
 func (p *player) astray() string {
+	var all turnProof
+	var held uint64 // what the sockets may have held when those turns began
+	follows := false
 	for i, s := range p.readings {
 		one := p.each[plan.Cold+i]
 		if s.before.err != nil || s.after.err != nil || s.before.late || s.after.late || overran(one) {
+			follows = false
 			continue
 		}
-		pairs, sum := make([]workload.Crossed, len(one.Crossed)), uint64(0)
-		for n, c := range one.Crossed {
-			pairs[n] = workload.Crossed{Bytes: c.Bytes / 2, Transactions: c.Transactions / 2}
-			sum += c.Bytes
+		t := turnProof{crossed: one.Crossed, before: s.before.hops[p], after: s.after.hops[p]}
+		least := p.leastToProve(one)
+		if !follows { // otherwise what they held had crossed in one of those turns
+			held += least
 		}
+		follows = true
+		all.add(t)
+		sum := t.payload()
 		if sum < leastExchanged {
 			continue
 		}
 		in := fmt.Sprintf("in turn %d of %d: ", i+1, len(p.readings))
-		hops, _ := (&proof{hops: p.proof.hops, before: s.before.hops[p], pairs: p.proof.pairs, ends: p.proof.ends}).judge(s.after.hops[p], pairs)
-		for n, h := range p.proof.hops {
-			if sum < p.leastToProve(one) || h.May || h.Slow || h.Kind != network.Device && h.Kind != network.Rule {
-				continue
-			}
-			if wrong := verdict(hops[n : n+1]); wrong != "" {
-				return in + wrong
-			}
+		if wrong := p.unproved(t, nil); sum >= least && wrong != "" {
+			return in + wrong
 		}
 		for _, o := range s.before.others(p) {
 			if at, ok := o.proof.firstDevice(); ok && (o.proof.hops[at].Common || p.proof.crosses(o.proof.hops[at])) {
@@ -497,12 +502,65 @@ func (p *player) astray() string {
 			}
 		}
 	}
+	if sum := all.payload(); sum == 0 || sum < held {
+		return ""
+	}
+	if wrong := p.unproved(all, p.shared); wrong != "" {
+		return "in its turns together: " + wrong
+	}
 	return ""
 }
 
-// At the edges of turns, a transaction can be counted in the turn before, so half of the payload
-// is enough in a single turn: over all turns together every byte must have crossed. With streams,
-// receivers that had no CPU may read in their turn what filled their sockets in the turn before.
+// shared reports whether the payload of other networks may cross the device that a hop counts.
+func (p *player) shared(h network.Hop) bool {
+	return !h.Absent && (h.Common || slices.ContainsFunc(p.proof.beside, func(o *proof) bool { return o.crosses(h) }))
+}
+
+// turnProof is the payload of one or several turns, and what the hops of their network had counted before and after.
+type turnProof struct {
+	crossed       []workload.Crossed
+	before, after []network.Count
+}
+
+// add adds another turn: from then on before is zero, and after is what was counted in all of them.
+func (t *turnProof) add(o turnProof) {
+	if t.crossed == nil {
+		t.crossed, t.before, t.after = make([]workload.Crossed, len(o.crossed)), make([]network.Count, len(o.before)), make([]network.Count, len(o.after))
+	}
+	for i, c := range o.crossed {
+		t.crossed[i].Bytes += c.Bytes
+		t.crossed[i].Transactions += c.Transactions
+	}
+	for i := range t.after {
+		t.after[i].Packets += more(o.before[i].Packets, o.after[i].Packets)
+		t.after[i].Bytes += more(o.before[i].Bytes, o.after[i].Bytes)
+	}
+}
+
+func (t turnProof) payload() uint64 {
+	return record.Sum(t.crossed, func(c workload.Crossed) uint64 { return c.Bytes })
+}
+
+// unproved says of which hop that some accepts the counts do not prove that half of the payload took its path, or ""; nil accepts
+// all. At the edges of turns, a transaction can be counted in the turn before, so half of the payload is enough there: from the
+// first turn to the last every byte must have crossed.
+func (p *player) unproved(t turnProof, some func(network.Hop) bool) string {
+	half := record.Each(t.crossed, func(c workload.Crossed) workload.Crossed {
+		return workload.Crossed{Bytes: c.Bytes / 2, Transactions: c.Transactions / 2}
+	})
+	hops, _ := (&proof{hops: p.proof.hops, before: t.before, pairs: p.proof.pairs, ends: p.proof.ends}).judge(t.after, half)
+	for n, h := range p.proof.hops {
+		if some != nil && !some(h) || h.May || h.Slow || h.Kind != network.Device && h.Kind != network.Rule {
+			continue
+		}
+		if wrong := verdict(hops[n : n+1]); wrong != "" {
+			return wrong
+		}
+	}
+	return ""
+}
+
+// With streams, receivers that had no CPU may read in their turn what filled their sockets in the turn before.
 const (
 	leastExchanged = 256     // bytes of payload with which a turn proves anything about its path and other networks
 	leastHeld      = 6 << 20 // what a socket is taken to hold, in bytes, unless tcp_rmem allows more, as it does by default since Linux 6.16
