@@ -44,7 +44,7 @@ func TestTurnThatWentAstray(t *testing.T) {
 				p.each = append(p.each, workload.Result{Crossed: []workload.Crossed{{Bytes: payload}}, Warnings: c.warnings})
 				p.readings = append(p.readings, turnReading{before: at(i), after: at(i + 1)})
 			}
-			if got := p.astray(); got != c.want {
+			if got, _ := p.astray(); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
@@ -62,7 +62,7 @@ func TestWhatASocketHeldProvesNothing(t *testing.T) {
 		at := turnEdge{hops: map[*player][]network.Count{p: {bytes(payload)}}}
 		p.readings = []turnReading{{before: at, after: at}}
 		p.each = []workload.Result{{}, {Crossed: []workload.Crossed{{Bytes: payload}}, Flows: []record.Flow{{Transactions: transactions}}}}
-		if got := p.astray(); got != want {
+		if got, _ := p.astray(); got != want {
 			t.Errorf("%d transactions: %q, want %q", transactions, got, want)
 		}
 	}
@@ -91,7 +91,8 @@ func TestLittleOfAStreamOnAnothersNetwork(t *testing.T) {
 	}
 	p.readings = []turnReading{{before: at(0), after: at(payload)}}
 	p.each = []workload.Result{{}, {Crossed: []workload.Crossed{{Bytes: payload}}}}
-	if got, want := p.astray(), "in turn 1 of 1: 1048576 bytes crossed h1/w0 of veth, although it was not that network's turn"; got != want {
+	const want = "in turn 1 of 1: 1048576 bytes crossed h1/w0 of veth, although it was not that network's turn"
+	if got, _ := p.astray(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -126,7 +127,7 @@ func TestDevicesThatSeveralNetworksCross(t *testing.T) {
 			}
 			p.readings = []turnReading{{before: at(0), after: at(payload)}}
 			p.each = []workload.Result{{}, {Crossed: []workload.Crossed{{Bytes: payload}}}}
-			if got := p.astray(); got != c.want {
+			if got, _ := p.astray(); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
@@ -167,7 +168,7 @@ func TestSlowStreamOverAnotherCard(t *testing.T) {
 				counted += payload // of the other
 				p.each = append(p.each, workload.Result{Crossed: []workload.Crossed{{Bytes: payload}}, Flows: []record.Flow{{}}})
 			}
-			if got := p.astray(); got != c.want {
+			if got, _ := p.astray(); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
@@ -214,7 +215,7 @@ func TestSlowHops(t *testing.T) {
 			t.Errorf("%s was read %d times until the last turn was over, want %d", name, n, want)
 		}
 	}
-	if wrong := p.astray(); wrong != "" {
+	if wrong, _ := p.astray(); wrong != "" {
 		t.Error(wrong)
 	}
 	hops, err := proof.finish(t.Context(), []workload.Crossed{{Bytes: 2 * payload}})

@@ -30,6 +30,7 @@ type player struct {
 	each     []workload.Result
 	together workload.Result
 	err      error
+	behind   string // what a device that others use, too, did not prove of a turn; see network.Hop.Common
 }
 
 // turns measures a cell in several networks that stand at once, in turns. If one of them breaks,
@@ -118,6 +119,11 @@ func (r *Runner) takeTurns(ctx context.Context, c plan.Contest, in []*session, r
 		})
 	}
 	finishing.Wait()
+	if p, ok := record.First(players, func(p *player) bool { return p != nil && p.behind != "" }); ok && !late {
+		// Some network cards count late. Whole trials can wait for their counters, and are invalid if that was not the reason.
+		why := fmt.Errorf("it has a whole trial, since turns were not proved by a device that others use, too, as network cards that count late: %s", p.behind)
+		return r.insteadOfTurns(outer, c, in, round, why), since, false
+	}
 	return trials, first, late
 }
 
@@ -433,8 +439,11 @@ func (p *player) finish(ctx context.Context, first time.Time) error {
 		}
 		p.t.Slices = append(p.t.Slices, s)
 	}
-	if wrong := p.astray(); p.t.Status == record.OK && wrong != "" {
+	if wrong, common := p.astray(); p.t.Status == record.OK && wrong != "" {
 		p.t.Status, p.t.Reason = record.Invalid, wrong
+		if common {
+			p.behind = wrong
+		}
 	}
 	return nil
 }
@@ -465,7 +474,9 @@ func (p *player) spans() []span {
 // Devices that other networks cross, too, such as a machine's network card, are also judged by what they counted in all of the
 // network's own turns: from the first turn to the last they have counted the payload of all networks, and a single turn of a slow
 // stream proves nothing.
-func (p *player) astray() string {
+//
+// common says that it was a device that others use, too, which did not count the payload.
+func (p *player) astray() (wrong string, common bool) {
 	var all turnProof
 	var held uint64 // what the sockets may have held when those turns began
 	follows := false
@@ -487,8 +498,8 @@ func (p *player) astray() string {
 			continue
 		}
 		in := fmt.Sprintf("in turn %d of %d: ", i+1, len(p.readings))
-		if wrong := p.unproved(t, nil); sum >= least && wrong != "" {
-			return in + wrong
+		if wrong, h := p.unproved(t, nil); sum >= least && wrong != "" {
+			return in + wrong, h.Common
 		}
 		for _, o := range s.before.others(p) {
 			if at, ok := o.proof.firstDevice(); ok && (o.proof.hops[at].Common || p.proof.crosses(o.proof.hops[at])) {
@@ -498,17 +509,17 @@ func (p *player) astray() string {
 			is, ok := s.after.first(o)
 			if bytes := more(was.Bytes, is.Bytes); ok && is.At == was.At && bytes > sum/2+background {
 				at, _ := o.proof.firstDevice()
-				return fmt.Sprintf("%s%d bytes crossed %s of %s, although it was not that network's turn", in, bytes, o.proof.hops[at].Name, o.t.Cell.Network)
+				return fmt.Sprintf("%s%d bytes crossed %s of %s, although it was not that network's turn", in, bytes, o.proof.hops[at].Name, o.t.Cell.Network), false
 			}
 		}
 	}
 	if sum := all.payload(); sum == 0 || sum < held {
-		return ""
+		return "", false
 	}
-	if wrong := p.unproved(all, p.shared); wrong != "" {
-		return "in its turns together: " + wrong
+	if wrong, h := p.unproved(all, p.shared); wrong != "" {
+		return "in its turns together: " + wrong, h.Common
 	}
-	return ""
+	return "", false
 }
 
 // shared reports whether the payload of other networks may cross the device that a hop counts.
@@ -541,10 +552,10 @@ func (t turnProof) payload() uint64 {
 	return record.Sum(t.crossed, func(c workload.Crossed) uint64 { return c.Bytes })
 }
 
-// unproved says of which hop that some accepts the counts do not prove that half of the payload took its path, or ""; nil accepts
-// all. At the edges of turns, a transaction can be counted in the turn before, so half of the payload is enough there: from the
-// first turn to the last every byte must have crossed.
-func (p *player) unproved(t turnProof, some func(network.Hop) bool) string {
+// unproved says of which hop that some accepts the counts do not prove that half of the payload took its path, and returns the hop;
+// wrong is "" if there is none. nil accepts all. At the edges of turns, a transaction can be counted in the turn before, so half of
+// the payload is enough there: from the first turn to the last every byte must have crossed.
+func (p *player) unproved(t turnProof, some func(network.Hop) bool) (wrong string, at network.Hop) {
 	half := record.Each(t.crossed, func(c workload.Crossed) workload.Crossed {
 		return workload.Crossed{Bytes: c.Bytes / 2, Transactions: c.Transactions / 2}
 	})
@@ -554,10 +565,10 @@ func (p *player) unproved(t turnProof, some func(network.Hop) bool) string {
 			continue
 		}
 		if wrong := verdict(hops[n : n+1]); wrong != "" {
-			return wrong
+			return wrong, h
 		}
 	}
-	return ""
+	return "", at
 }
 
 // With streams, receivers that had no CPU may read in their turn what filled their sockets in the turn before.

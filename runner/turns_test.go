@@ -262,6 +262,50 @@ func TestTurnsApart(t *testing.T) {
 	}
 }
 
+// TestCardsThatCountLate has the devices of a network be ones that others use, too, and whose driver renews their counters only now and
+// then. Its turns are not proved by them, but whole trials are.
+func TestCardsThatCountLate(t *testing.T) {
+	const renewed = 2 * time.Second // turns are over by then
+	late := func(h network.Hop) network.Hop {
+		var last network.Count
+		var at time.Time
+		read := h.Read
+		h.Common, h.Keep = true, nil
+		h.Read = func(ctx context.Context) (c network.Count, err error) {
+			if time.Since(at) > renewed {
+				last, err = read(ctx)
+				at = time.Now()
+			}
+			return last, err
+		}
+		return h
+	}
+	cards := kernel.Bridge().Then(func(_ context.Context, _ network.Topology, n *network.Network) error {
+		path := n.Path
+		n.Path = func(from, to platform.Endpoint, f network.Family) []network.Hop {
+			hops := path(from, to, f)
+			hops[0] = late(hops[0])
+			return hops
+		}
+		return nil
+	})
+	said := func(tr record.Trial) bool {
+		return slices.ContainsFunc(tr.Warnings, func(w record.Warning) bool { return strings.Contains(w.Text, "network cards that count late") })
+	}
+	var trials []record.Trial
+	for range 8 { // turns that are looked at too late, as on a busy machine, prove nothing
+		if trials = inTurns(t, lab.New(), engine.New(), cards, record.TCPRR); slices.ContainsFunc(trials, said) {
+			break
+		}
+		t.Log("it is measured again")
+	}
+	for _, tr := range trials {
+		if tr.Status != record.OK || len(tr.Slices) > 0 || !said(tr) {
+			t.Errorf("%s: %s, %s: %d slices; %v", tr.Cell.Network, tr.Status, tr.Reason, len(tr.Slices), tr.Warnings)
+		}
+	}
+}
+
 // midTurn returns the engine with a fault in the middle of turns. missed reports whether it came when they were over, or turns were
 // taken again after it, as on a busy machine.
 func midTurn(disturb func()) (tool workload.Tool, missed func() bool) {
