@@ -178,9 +178,11 @@ func (k *keeper) begin() (child, error) {
 	return k.start(k.Program, 1, 2, k.Parts)
 }
 
-// settle makes the keeper the parent of orphans, and raises the limit of open files for the
-// programs to its maximum: Go programs do so only for themselves.
+// settle makes the keeper the parent of orphans, raises the limit of open files for the programs to
+// its maximum, since Go programs do so only for themselves, and lets everybody read what it makes:
+// with a umask such as 077, a program that runs as another user could not read its own files.
 func (k *keeper) settle() error {
+	unix.Umask(0o022)
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err == nil {
 		files.Cur = files.Max

@@ -279,8 +279,9 @@ func TestSignals(t *testing.T) {
 }
 
 // TestPlace has a program with files, preceded by others that make more of them, none of them
-// running as root.
+// running as root, started by somebody whose new files are for nobody else.
 func TestPlace(t *testing.T) {
+	defer unix.Umask(unix.Umask(0o077))
 	both(t, func(t *testing.T, alone bool) {
 		sh := func(script string) Program {
 			return Program{Path: "sh", Args: []string{"-c", script}, Env: []string{"WORD=hello"}, Stdin: "given"}
