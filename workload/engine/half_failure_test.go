@@ -237,3 +237,27 @@ func TestThreadsForAllFlows(t *testing.T) {
 		t.Errorf("the process may have %d threads, and %d flows", most, maxFlows)
 	}
 }
+
+// TestCollectorOfFlows checks that the environment decides neither when the collector runs for flows nor how often it
+// does for managed ones.
+func TestCollectorOfFlows(t *testing.T) {
+	limit, percent := debug.SetMemoryLimit(1<<40), debug.SetGCPercent(17) // as GOMEMLIMIT and GOGC would
+	t.Cleanup(func() {
+		debug.SetMemoryLimit(limit)
+		debug.SetGCPercent(percent)
+	})
+	for _, managed := range []bool{false, true} {
+		leave, err := new(process).enter(nil, managed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[bool]int{false: -1, true: usualGC}[managed]
+		if got := debug.SetGCPercent(want); got != want {
+			t.Errorf("managed=%v: GC percentage %d, want %d", managed, got, want)
+		}
+		if got := debug.SetMemoryLimit(-1); got != math.MaxInt64 {
+			t.Errorf("managed=%v: the collector keeps to %d bytes", managed, got)
+		}
+		leave()
+	}
+}

@@ -22,8 +22,10 @@ type process struct {
 	sessions int
 	managed  int // sessions with managed flows
 	flows    int
-	gc       int // the previous GC percentage
 }
+
+// usualGC is Go's own GC percentage.
+const usualGC = 100
 
 // spareProcessors are for everything but flows: reading requests, answering, timers.
 const spareProcessors = 3
@@ -36,11 +38,18 @@ const spareProcessors = 3
 //
 // Managed flows run on the scheduler. They keep the collector, and the process has as many
 // processors as they have CPUs, as a separate program would.
+//
+// GOGC and GOMEMLIMIT in the environment of whoever runs nettoll are for other programs: near a limit
+// the collector would run all the time, also during flows that turned it off.
 func (p *process) enter(flows []*flow, managed bool) (leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sessions++
 	alone := p.sessions == 1
+	if alone {
+		debug.SetMemoryLimit(math.MaxInt64)
+		debug.SetGCPercent(usualGC)
+	}
 	if managed {
 		p.managed++
 		release := func() {}
@@ -62,7 +71,7 @@ func (p *process) enter(flows []*flow, managed bool) (leave func(), err error) {
 		}, nil
 	}
 	if p.sessions == p.managed+1 {
-		p.gc = debug.SetGCPercent(-1)
+		debug.SetGCPercent(-1)
 	}
 	p.flows += len(flows)
 	debug.SetMaxThreads(math.MaxInt32) // Go ends a process that has more than 10,000, as maxFlows would
@@ -75,7 +84,7 @@ func (p *process) enter(flows []*flow, managed bool) (leave func(), err error) {
 		p.sessions--
 		p.flows -= len(flows)
 		if p.sessions == p.managed {
-			debug.SetGCPercent(p.gc)
+			debug.SetGCPercent(usualGC)
 		}
 	}, nil
 }
