@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -188,18 +189,31 @@ func Run(ctx context.Context, at platform.Endpoint, cmd platform.Command) error 
 }
 
 // Tail keeps the end of the text that is written to it. The zero value is ready to use.
+//
+// If Go's runtime ends a program, for instance because it cannot get another thread, the end is what
+// it says of that: not the stacks of all goroutines that follow.
 type Tail struct {
-	mu sync.Mutex
-	b  []byte
+	mu    sync.Mutex
+	b     []byte
+	fatal bool // the runtime has said it
 }
 
 const tailSize = 2 << 10 // bytes
+
+// fatal is what Go's runtime says of why it ends a program, up to the empty line after it.
+var fatal = regexp.MustCompile(`(?m)^fatal error: (.+\n)+\n`)
 
 // Write implements io.Writer; it never fails.
 func (t *Tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.fatal {
+		return len(b), nil
+	}
 	t.b = append(t.b, b...)
+	if at := fatal.FindIndex(t.b); at != nil {
+		t.b, t.fatal = t.b[:at[1]], true
+	}
 	if extra := len(t.b) - tailSize; extra > 0 {
 		t.b = append(t.b[:0], t.b[extra:]...)
 	}
