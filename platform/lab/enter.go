@@ -142,7 +142,7 @@ func explain(err error) error {
 	}
 	if errors.Is(err, unix.ENOSPC) { // ENOSPC does not refer to a disk here
 		err = errors.New("the limit on namespaces is reached")
-		if root {
+		if root || Inside() {
 			remedy = "to see the limits: sysctl user"
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sys/unix"
+
 	"nettoll/internal/netns"
 	"nettoll/platform"
 	"nettoll/record"
@@ -108,6 +110,9 @@ type site struct {
 // namespace makes namespaces that live as long as the site, and runs setup in each.
 func (s *site) namespace(ctx context.Context, n int, setup func() error) ([]*netns.NS, error) {
 	ns, err := quietly(ctx, n, setup)
+	if errors.Is(err, unix.ENOSPC) {
+		return nil, explain(err)
+	}
 	if err != nil {
 		return nil, err
 	}
