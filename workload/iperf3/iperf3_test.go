@@ -44,12 +44,16 @@ func TestArguments(t *testing.T) {
 // TestIntervals checks that the output of a long trial with many streams is not too long to be read, nor an interval for iperf3.
 func TestIntervals(t *testing.T) {
 	for window, want := range map[time.Duration]string{time.Second: "1", 30 * time.Second: "1", 31 * time.Second: "2", 100 * time.Second: "4", time.Hour: "60"} {
-		job := workloadtest.Job(record.UDPStream, record.Options{Streams: 128})
-		job.Duration = window
-		server, client := workloadtest.Started(t, Tool, job, 0)
-		for _, args := range [][]string{server.Command.Args, client.Command.Args} {
-			if at := slices.Index(args, "-i"); at < 0 || args[at+1] != want {
-				t.Errorf("%v: %v, want intervals of %s s", window, args, want)
+		for _, load := range []string{record.TCPStream, record.UDPStream} {
+			for warmup, want := range map[time.Duration]string{0: want, time.Second: map[string]string{record.TCPStream: want, record.UDPStream: "1"}[load]} {
+				job := workloadtest.Warm(workloadtest.Job(load, record.Options{Streams: 128}), warmup)
+				job.Duration = window
+				server, client := workloadtest.Started(t, Tool, job, 0)
+				for _, args := range [][]string{server.Command.Args, client.Command.Args} {
+					if at := slices.Index(args, "-i"); at < 0 || args[at+1] != want {
+						t.Errorf("%s, %v after %v: %v, want intervals of %s s", load, window, warmup, args, want)
+					}
+				}
 			}
 		}
 	}

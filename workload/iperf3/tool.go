@@ -51,8 +51,12 @@ const (
 	longest       = 60 // seconds; a longer interval is refused
 )
 
-// period returns the seconds between reports.
+// period returns the seconds between reports. The datagrams that were sent in an interval in which the warm-up ends include those of
+// the warm-up.
 func period(p program.Pair) string {
+	if p.Job.Workload == record.UDPStream && p.Lead > 0 {
+		return "1"
+	}
 	window := int(p.Window.Seconds())
 	return strconv.Itoa(min(longest, max(1, (window+mostIntervals-1)/mostIntervals)))
 }
