@@ -130,7 +130,7 @@ func explain(err error) error {
 	root := os.Geteuid() == 0 && !ordinary(read("/proc/self/uid_map"))
 	switch {
 	case root && !mayMakeNamespaces():
-		remedy = "root lacks CAP_SYS_ADMIN here, and may not make user namespaces either; if this is a container, start it with --privileged"
+		remedy = "root lacks CAP_SYS_ADMIN or CAP_NET_ADMIN here, and may not make user namespaces either; if this is a container, start it with --privileged"
 	case root:
 		remedy = "if this is a container, start it with --privileged"
 	case read("/proc/sys/user/max_user_namespaces") == "0":
@@ -156,13 +156,14 @@ func ordinary(users string) bool {
 	return len(f) == 3 && f[1] != "0" && f[2] == "1"
 }
 
-// mayMakeNamespaces reports whether this process can make namespaces of all kinds without first becoming root of a
-// user namespace of its own.
+// mayMakeNamespaces reports whether this process can make namespaces of all kinds, and devices in them, without first
+// becoming root of a user namespace of its own.
 func mayMakeNamespaces() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var sets [2]unix.CapUserData
 	err := unix.Capget(&header, &sets[0])
-	return err == nil && sets[unix.CAP_SYS_ADMIN/32].Effective&(1<<(unix.CAP_SYS_ADMIN%32)) != 0
+	const needed = 1<<unix.CAP_SYS_ADMIN | 1<<unix.CAP_NET_ADMIN // both are in the first set
+	return err == nil && sets[0].Effective&needed == needed
 }
 
 // ErrKilled is the error of a lab that a second signal ended at once.
