@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -215,7 +216,9 @@ func leaves(cgroup string) error {
 
 // mounts makes the lab's mounts private, with a /proc of its own processes, and a /run that has only programs.
 func mounts() error {
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); errors.Is(err, unix.EINVAL) {
+		return errors.New("lab: make mounts private: / is not a mount point, as in a chroot; before chroot DIR: mount --bind DIR DIR")
+	} else if err != nil {
 		return explain(fmt.Errorf("make mounts private: %w", err))
 	}
 	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
