@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"nettoll/analysis"
 	"nettoll/internal/netns"
@@ -70,6 +71,9 @@ interrupted.`,
 			f.known = sync.OnceValue(func() plan.Known { return known(a.paths, a.cni, f.private, f.cluster) })
 			if len(args) == 1 && args[0] == "help" {
 				return usagef("help is not a network; did you mean nettoll run --help?")
+			}
+			if err := yielding(); err != nil {
+				return err
 			}
 			suite, err := f.suiteOf(args)
 			if err != nil {
@@ -126,6 +130,19 @@ interrupted.`,
 	cmd.SetUsageFunc(a.groupedUsage)
 	completeNames(cmd)
 	return cmd
+}
+
+// yielding refuses to measure under a real-time policy, which the processes of the traffic would inherit: they would keep
+// everything else from the CPUs for good, the kernel's own threads and nettoll included.
+func yielding() error {
+	at, err := unix.SchedGetAttr(0, 0)
+	if err != nil || at.Flags&unix.SCHED_FLAG_RESET_ON_FORK != 0 {
+		return nil // a kernel that does not say; or the others do not inherit it
+	}
+	if slices.Contains([]uint32{unix.SCHED_FIFO, unix.SCHED_RR, unix.SCHED_DEADLINE}, at.Policy) {
+		return usagef("this process has a real-time policy (chrt), under which its traffic would keep all else from the CPUs; run it under the usual one: chrt --other 0 nettoll run")
+	}
+	return nil
 }
 
 // congestion returns the congestion control of TCP flows for which none is named, the same for the whole run. In a
