@@ -238,7 +238,9 @@ func emptyRun() error {
 		defer f.Close()
 		kept[dir] = f
 	}
-	if err := unix.Mount("tmpfs", "/run", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=16m"); err != nil {
+	if err := unix.Mount("tmpfs", "/run", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=16m"); errors.Is(err, unix.ENOENT) {
+		return errors.New("lab: mount an empty /run: there is no such folder; mkdir /run")
+	} else if err != nil {
 		return explain(fmt.Errorf("mount an empty /run: %w", err))
 	}
 	for dir, f := range kept {
