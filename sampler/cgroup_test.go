@@ -117,6 +117,9 @@ func TestCPULimitsAreCounted(t *testing.T) {
 		"groups above, too":   {map[string]string{"cpu.stat": "nr_throttled 3\n", "a/b/cpu.stat": "nr_throttled 4\n"}, "0::/a/b\n", 7},
 		"no other group":      {map[string]string{"cpu.stat": "nr_throttled 3\n", "b/cpu.stat": "nr_throttled 4\n"}, "0::/a\n", 3},
 		"version 1":           {map[string]string{"cpu,cpuacct/cpu.stat": "nr_periods 9\nnr_throttled 5\nthrottled_time 7\n"}, "4:memory:/\n", 5},
+		"version 1, outside":  {map[string]string{"cpu/cpu.stat": "nr_throttled 0\n", "cpu/a/cpu.stat": "nr_throttled 3\n", "cpu/a/b/cpu.stat": "nr_throttled 4\n"}, "4:memory:/m\n3:cpuacct,cpu:/a/b\n", 7},
+		"version 1, inside":   {map[string]string{"cpu/cpu.stat": "nr_throttled 5\n"}, "3:cpu,cpuacct:/docker/ab\n", 5},
+		"version 1, above":    {map[string]string{"cpu/cpu.stat": "nr_throttled 5\n"}, "3:cpu,cpuacct:/../other\n", 5},
 		"by two names":        {map[string]string{"cpu/cpu.stat": "nr_throttled 5\n", "cpu,cpuacct/cpu.stat": "nr_throttled 5\n"}, "0::/\n", 5},
 		"no controller of it": {map[string]string{"memory.stat": "anon 5\n"}, "", 0},
 	} {

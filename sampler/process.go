@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -110,25 +111,43 @@ func cgroupTime(proc, mounted string) (time.Duration, error) {
 const CounterThrottled = "cgroup.nr_throttled"
 
 // throttled returns in how many periods of a CPU limit, usually of 100 ms, this process's control group, or one that it is in, has
-// used up what it may use, and had to wait. It is 0 where that is not known. With version 1 of control groups it has to be read
-// inside the container.
+// used up what it may use, and had to wait. It is 0 where that is not known. With version 1 of control groups, a container's own are
+// mounted, and its name for the machine is not found there.
 func throttled(proc, sys string) (periods uint64) {
 	mounted := filepath.Join(sys, "fs/cgroup")
 	in := func(group string) (uint64, error) {
 		n, err := readUsage(filepath.Join(group, "cpu.stat"), "nr_throttled", 1)
 		return uint64(n), err
 	}
+	upward := func(group, top string) (periods uint64) {
+		for ; strings.HasPrefix(group, top); group = filepath.Dir(group) {
+			n, _ := in(group) // a group without the controller has none
+			periods += n
+		}
+		return periods
+	}
 	for _, name := range []string{"cpu", "cpu,cpuacct"} { // see cgroupTime
-		if n, err := in(filepath.Join(mounted, name)); err == nil {
-			return n
+		top := filepath.Join(mounted, name)
+		if _, err := in(top); err == nil {
+			return upward(filepath.Join(top, cpuGroup(proc)), top)
 		}
 	}
-	group, err := ownGroup(proc, mounted)
-	for ; err == nil && strings.HasPrefix(group, mounted); group = filepath.Dir(group) {
-		n, _ := in(group) // a group without the controller has none
-		periods += n
+	if group, err := ownGroup(proc, mounted); err == nil {
+		return upward(group, mounted)
 	}
-	return periods
+	return 0
+}
+
+// cpuGroup returns the name of this process's control group of version 1 that limits its CPU time, or "" if that is not known.
+func cpuGroup(proc string) string {
+	groups, _ := os.ReadFile(filepath.Join(proc, "self/cgroup"))
+	for line := range strings.Lines(string(groups)) {
+		f := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+		if len(f) == 3 && slices.Contains(strings.Split(f[1], ","), "cpu") && !strings.HasPrefix(f[2], "/..") {
+			return f[2]
+		}
+	}
+	return ""
 }
 
 // ownGroup returns the directory of this process's control group of version 2, in the tree that is
