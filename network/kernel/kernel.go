@@ -11,6 +11,6 @@ func All() []network.Driver {
 		Macvlan(), IPVlanL2(), IPVlanL3(),
 		PipeworkVeth(), PipeworkMacvlan(),
 		IPTables(), Published(), PublishedProxy(),
-		VXLAN(), Routed(), IPIP(), GRE(), Geneve(), IPsec(),
+		VXLAN(), Routed(), ipip.driver(), GRE(), geneve.driver(), IPsec(),
 	}
 }

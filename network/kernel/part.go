@@ -19,7 +19,7 @@ func parts() map[string]agent.Handler {
 		plumb.MethodPart("published"): plumb.Handler([]plumb.Need{plumb.Veth, plumb.BridgeDevice, plumb.Macvlan, plumb.NAT}, publishedPart),
 		plumb.MethodRules:             agent.Typed(func(ctx context.Context, r plumb.Rules) (network.Count, error) { return r.Count(ctx) }),
 	}
-	for _, t := range []tunnel{vxlan(), ipip(), gre(), geneve()} {
+	for _, t := range []tunnel{vxlan, ipip, gre, geneve} {
 		all[plumb.MethodPart(t.Name)] = plumb.Handler(t.needs(), t.part)
 	}
 	return all

@@ -30,11 +30,10 @@ type tunnel struct {
 	payload func(mtu int) int
 }
 
-// IPIP returns the driver of tunnels of IPv4 in IPv4.
-func IPIP() network.Driver { return ipip().driver() }
-
-func ipip() tunnel {
-	return tunnel{
+// The networks of tunnels.
+var (
+	// ipip has tunnels of IPv4 in IPv4.
+	ipip = tunnel{
 		Info: network.Info{
 			Name: "ipip", Families: []int{4},
 			About: "a bridge on each host, and IP-in-IP devices to the other hosts, as in Calico's IPIP mode; IPv4 only; MTU 20 below the underlay's",
@@ -42,13 +41,8 @@ func ipip() tunnel {
 		wire: "ip proto 4", need: plumb.IPIP, device: nl.IPIP,
 		payload: plumb.Less(20), // the outer IP header
 	}
-}
-
-// GRE returns the driver of tunnels of IP in GRE (RFC 2784).
-func GRE() network.Driver { return gre().driver() }
-
-func gre() tunnel {
-	return tunnel{
+	// gre has tunnels of IP in GRE (RFC 2784).
+	gre = tunnel{
 		Info: network.Info{
 			Name:  "gre",
 			About: "a bridge on each host, and GRE devices to the other hosts; MTU 24 below the underlay's",
@@ -56,13 +50,8 @@ func gre() tunnel {
 		wire: "ip proto 47", need: plumb.GRE, device: nl.GRE,
 		payload: plumb.Less(20 + 4), // the outer IP header and that of GRE
 	}
-}
-
-// Geneve returns the driver of tunnels of frames in UDP (RFC 8926).
-func Geneve() network.Driver { return geneve().driver() }
-
-func geneve() tunnel {
-	return tunnel{
+	// geneve has tunnels of frames in UDP (RFC 8926).
+	geneve = tunnel{
 		Info: network.Info{
 			Name:  "geneve",
 			About: "a bridge and Geneve devices to the other hosts on each host, one segment over all hosts; MTU 50 below the underlay's",
@@ -70,19 +59,22 @@ func geneve() tunnel {
 		wire: "udp dst port 6081", need: plumb.Geneve, device: nl.Geneve, flat: true,
 		payload: plumb.Less(20 + 8 + 8 + 14), // outer IP, UDP, Geneve without options, inner Ethernet
 	}
-}
-
-// IPsec returns the driver of tunnels of ESP in tunnel mode (RFC 4303).
-func IPsec() network.Driver {
-	return tunnel{
+	// ipsec has tunnels of ESP in tunnel mode (RFC 4303).
+	ipsec = tunnel{
 		Info: network.Info{
 			Name:  "ipsec",
 			About: "a bridge on each host, and hosts that encrypt what their containers exchange: ESP in tunnel mode with AES-GCM, by the kernel, with keys set by hand; MTU 54 below the underlay's, or as much more as padding takes",
 		},
 		wire: "ip proto 50", need: plumb.ESP,
 		payload: nl.ESPPayload,
-	}.driver()
-}
+	}
+)
+
+// GRE returns the driver of gre.
+func GRE() network.Driver { return gre.driver() }
+
+// IPsec returns the driver of ipsec.
+func IPsec() network.Driver { return ipsec.driver() }
 
 func (t tunnel) driver() network.Driver {
 	t.Hosts, t.Endpoints, t.Overflow = []int{2}, plumb.MaxPorts, true

@@ -17,20 +17,19 @@ const (
 	vxlanPort = 4789 // IANA's for VXLAN, RFC 7348
 )
 
-// VXLAN returns the driver of the datapath that overlay networks share: on each host a bridge with
-// the containers, and a VXLAN device that carries their frames to the other hosts in UDP.
-func VXLAN() network.Driver { return vxlan().driver() }
-
-func vxlan() tunnel {
-	return tunnel{
-		Info: network.Info{
-			Name:  "vxlan",
-			About: "a bridge and a VXLAN device on each host, one segment over all hosts, as in Swarm's overlay; MTU 50 below the underlay's",
-		},
-		wire: fmt.Sprintf("udp dst port %d", vxlanPort), need: plumb.VXLAN, shared: vxlanTunnel, flat: true,
-		payload: plumb.Less(20 + 8 + 8 + 14), // outer IP, UDP, VXLAN, inner Ethernet
-	}
+// vxlan is the datapath that overlay networks share: on each host a bridge with the containers, and a VXLAN device that
+// carries their frames to the other hosts in UDP.
+var vxlan = tunnel{
+	Info: network.Info{
+		Name:  "vxlan",
+		About: "a bridge and a VXLAN device on each host, one segment over all hosts, as in Swarm's overlay; MTU 50 below the underlay's",
+	},
+	wire: fmt.Sprintf("udp dst port %d", vxlanPort), need: plumb.VXLAN, shared: vxlanTunnel, flat: true,
+	payload: plumb.Less(20 + 8 + 8 + 14), // outer IP, UDP, VXLAN, inner Ethernet
 }
+
+// VXLAN returns the driver of vxlan.
+func VXLAN() network.Driver { return vxlan.driver() }
 
 // vxlanTunnel makes the VXLAN device. Frames to addresses that it has not learned yet go to every
 // other host.
