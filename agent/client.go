@@ -96,6 +96,17 @@ func (c *Client) Call(ctx context.Context, method string, in, out any) error {
 	}
 }
 
+// Caller calls methods of an agent.
+type Caller interface {
+	Call(ctx context.Context, method string, in, out any) error
+}
+
+// Ask calls a method and returns its result.
+func Ask[Out any](ctx context.Context, of Caller, method string, in any) (out Out, err error) {
+	err = of.Call(ctx, method, in, &out)
+	return out, err
+}
+
 // cancel tells the agent, as soon as it reads, that the caller no longer waits for an answer.
 func (c *Client) cancel(id uint64) {
 	_ = c.write(context.Background(), request{Method: methodCancel, Params: fmt.Append(nil, id)}) // fails if the agent has ended

@@ -380,9 +380,8 @@ func (c *Container) Pod() *Pod { return c.pod }
 // Facts implements platform.Endpoint. Processes of a container end with it.
 func (c *Container) Facts() platform.Facts {
 	f := platform.Facts{
-		CPUTime: func(ctx context.Context) (used time.Duration, err error) {
-			err = c.Call(ctx, sampler.MethodCgroup, nil, &used)
-			return used, err
+		CPUTime: func(ctx context.Context) (time.Duration, error) {
+			return agent.Ask[time.Duration](ctx, c, sampler.MethodCgroup, nil)
 		},
 	}
 	if own := c.pod.node.cluster.own; own != nil {
@@ -411,9 +410,8 @@ func (c *Container) DeviceTo(ctx context.Context, any ...netip.Addr) (string, er
 func (c *Container) Agent() network.Agent { return c.first }
 
 // Interfaces lists the container's network devices.
-func (c *Container) Interfaces(ctx context.Context) (all []nl.Interface, err error) {
-	err = c.Call(ctx, sampler.MethodInterfaces, nil, &all)
-	return all, err
+func (c *Container) Interfaces(ctx context.Context) ([]nl.Interface, error) {
+	return agent.Ask[[]nl.Interface](ctx, c, sampler.MethodInterfaces, nil)
 }
 
 // Call calls a method of the container's first agent.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"nettoll/agent"
 	"nettoll/record"
 	"nettoll/sampler"
 	"nettoll/workload"
@@ -64,8 +65,8 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 		}
 		if byBoot[o.Boot] == nil {
 			c := &machine{name: fmt.Sprintf("machine %d", len(m.all)+1), boot: o.Boot, at: at.AgentEndpoint, facts: o.Machine, idle: s.r.idleOf(o.Boot), here: o.Boot == own}
-			c.read = func(ctx context.Context) (snap sampler.Snapshot, err error) {
-				err = at.Call(ctx, sampler.MethodCPU, nil, &snap)
+			c.read = func(ctx context.Context) (sampler.Snapshot, error) {
+				snap, err := agent.Ask[sampler.Snapshot](ctx, at, sampler.MethodCPU, nil)
 				c.leaveOut(&snap, sampler.OwnTime())
 				return snap, err
 			}

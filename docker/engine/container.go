@@ -290,28 +290,23 @@ func (c *Container) Call(ctx context.Context, method string, in, out any) error 
 	return wrap.Error(c.first.Call(ctx, method, in, out), "%s", c.name)
 }
 
-func ask[Out any](ctx context.Context, c *Container, method string, in any) (out Out, err error) {
-	err = c.Call(ctx, method, in, &out)
-	return out, err
-}
-
 // Interfaces lists the container's network devices.
 func (c *Container) Interfaces(ctx context.Context) ([]nl.Interface, error) {
-	return ask[[]nl.Interface](ctx, c, sampler.MethodInterfaces, nil)
+	return agent.Ask[[]nl.Interface](ctx, c, sampler.MethodInterfaces, nil)
 }
 
 func (c *Container) cpuTime(ctx context.Context) (time.Duration, error) {
-	return ask[time.Duration](ctx, c, sampler.MethodCgroup, nil)
+	return agent.Ask[time.Duration](ctx, c, sampler.MethodCgroup, nil)
 }
 
 // Device returns the name of the container's device that has an address.
 func (c *Container) Device(ctx context.Context, a netip.Addr) (string, error) {
-	return ask[string](ctx, c, methodDevice, a)
+	return agent.Ask[string](ctx, c, methodDevice, a)
 }
 
 // Resolve returns the IPv4 address that a name has in the container.
 func (c *Container) Resolve(ctx context.Context, name string) (netip.Addr, error) {
-	return ask[netip.Addr](ctx, c, methodResolve, name)
+	return agent.Ask[netip.Addr](ctx, c, methodResolve, name)
 }
 
 // seen reports whether the container's first process is visible to nettoll as a process of this machine.

@@ -81,7 +81,7 @@ func (h *Host) HasIPVS(ctx context.Context) (has bool, err error) {
 	} else if out, outErr := h.out(ctx); outErr != nil {
 		err = outErr
 	} else {
-		has, err = ask[bool](ctx, out, methodIPVS, struct{}{})
+		has, err = agent.Ask[bool](ctx, out, methodIPVS, struct{}{})
 	}
 	return has, wrap.Error(err, "docker: ask %s for virtual servers", h.name)
 }

@@ -4,26 +4,24 @@ import (
 	"context"
 	"net/netip"
 
+	"nettoll/agent"
 	"nettoll/internal/nl"
 	"nettoll/record"
 )
 
 // Addresses returns the machine's own addresses: see nl.NS.Addresses.
-func (m *Machine) Addresses(ctx context.Context) (all []nl.Address, err error) {
-	err = m.call(ctx, methodAddresses, struct{}{}, &all)
-	return all, err
+func (m *Machine) Addresses(ctx context.Context) ([]nl.Address, error) {
+	return agent.Ask[[]nl.Address](ctx, m, methodAddresses, struct{}{})
 }
 
 // Way returns how the machine sends packets to an address.
-func (m *Machine) Way(ctx context.Context, to netip.Addr) (w nl.Way, err error) {
-	err = m.call(ctx, methodWay, to, &w)
-	return w, err
+func (m *Machine) Way(ctx context.Context, to netip.Addr) (nl.Way, error) {
+	return agent.Ask[nl.Way](ctx, m, methodWay, to)
 }
 
 // Card describes a network card of the machine: see sampler.NIC.
-func (m *Machine) Card(ctx context.Context, device string) (n record.NIC, err error) {
-	err = m.call(ctx, methodNIC, device, &n)
-	return n, err
+func (m *Machine) Card(ctx context.Context, device string) (record.NIC, error) {
+	return agent.Ask[record.NIC](ctx, m, methodNIC, device)
 }
 
 func addresses(context.Context, struct{}) ([]nl.Address, error) {

@@ -156,11 +156,6 @@ func (h *Host) Space(ctx context.Context) (string, error) {
 	return paths[0], nil
 }
 
-// Call calls a method of the machine's own agent, which is root where containers can be made.
-func (h *Host) Call(ctx context.Context, method string, in, out any) error {
-	return h.call(ctx, method, in, out)
-}
-
 // In returns the namespace at a path, which lists its devices as a container does; "" is the machine's own.
 func (h *Host) In(space string) Container { return Container{host: h, name: h.name, Space: space} }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"nettoll/agent"
 	"nettoll/internal/bootstrap"
 	"nettoll/internal/nl"
 )
@@ -24,9 +25,8 @@ type Left struct {
 
 // Sweep lists what runs have left on the machine, and removes it if that is asked for. Namespaces and processes end with
 // the agents that have made them.
-func (m *Machine) Sweep(ctx context.Context, s Sweep) (all []Left, err error) {
-	err = m.call(ctx, methodSweep, s, &all)
-	return all, err
+func (m *Machine) Sweep(ctx context.Context, s Sweep) ([]Left, error) {
+	return agent.Ask[[]Left](ctx, m, methodSweep, s)
 }
 
 // inUse is why the agents of runs are kept.

@@ -40,8 +40,8 @@ func (m *Machine) Close() error {
 // callTime bounds calls that a machine answers at once, over the slowest of connections.
 const callTime = 30 * time.Second
 
-// call calls a method of the machine's agent.
-func (m *Machine) call(ctx context.Context, method string, in, out any) error {
+// Call calls a method of the machine's own agent, which is root where containers can be made.
+func (m *Machine) Call(ctx context.Context, method string, in, out any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, callTime, fmt.Errorf("no answer within %v", callTime))
 	defer cancel()
 	return wrap.Error(m.agent.Call(ctx, method, in, out), "%s", m.name)
@@ -69,20 +69,18 @@ func (m *Machine) start(ctx context.Context, name, space string, c platform.Comm
 
 // makeSpaces makes n network namespaces with nothing but lo, which is up, and returns their paths, which only mean
 // something to the machine's agent.
-func (m *Machine) makeSpaces(ctx context.Context, n int) (paths []string, err error) {
-	err = m.call(ctx, methodSpaces, n, &paths)
-	return paths, err
+func (m *Machine) makeSpaces(ctx context.Context, n int) ([]string, error) {
+	return agent.Ask[[]string](ctx, m, methodSpaces, n)
 }
 
 // release gives namespaces up: the kernel removes them with everything in them.
 func (m *Machine) release(ctx context.Context, paths []string) error {
-	return m.call(ctx, methodRelease, paths, nil)
+	return m.Call(ctx, methodRelease, paths, nil)
 }
 
 // interfacesIn lists the devices of the namespace at space.
-func (m *Machine) interfacesIn(ctx context.Context, space string) (all []nl.Interface, err error) {
-	err = m.call(ctx, methodDevices, space, &all)
-	return all, err
+func (m *Machine) interfacesIn(ctx context.Context, space string) ([]nl.Interface, error) {
+	return agent.Ask[[]nl.Interface](ctx, m, methodDevices, space)
 }
 
 // process is a process on a machine.
@@ -135,7 +133,7 @@ func (p *process) connect(c platform.Command) {
 		}
 		p.End(err)
 		reading.Wait()
-		_ = p.machine.call(context.Background(), methodForget, p.id, nil) // fails if the agent has ended
+		_ = p.machine.Call(context.Background(), methodForget, p.id, nil) // fails if the agent has ended
 	}()
 }
 

@@ -91,7 +91,7 @@ func (m *Machine) send(ctx context.Context, path string, alone bool) ([]string, 
 		return nil, err
 	}
 	var has found
-	if err := m.call(ctx, methodTool, w, &has); err != nil {
+	if err := m.Call(ctx, methodTool, w, &has); err != nil {
 		return nil, err
 	}
 	if has.Arch != runtime.GOARCH && why == nil {
@@ -114,7 +114,7 @@ func (m *Machine) send(ctx context.Context, path string, alone bool) ([]string, 
 			return nil, err
 		}
 	}
-	if err := m.call(ctx, methodTool, w, &has); err != nil {
+	if err := m.Call(ctx, methodTool, w, &has); err != nil {
 		return nil, err
 	}
 	return has.Files, nil
@@ -128,7 +128,7 @@ func (m *Machine) part(ctx context.Context, p *bootstrap.Program) error {
 	all := p.Packed()
 	for at := 0; at < len(all); at += pieceSize {
 		end := min(at+pieceSize, len(all))
-		if err := m.call(ctx, methodPart, piece{p.Sum(), at, all[at:end], end == len(all)}, nil); err != nil {
+		if err := m.Call(ctx, methodPart, piece{p.Sum(), at, all[at:end], end == len(all)}, nil); err != nil {
 			return err
 		}
 	}

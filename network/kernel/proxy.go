@@ -65,9 +65,8 @@ func (p *publication) startProxy(ctx context.Context) error {
 	p.Relay = func(ctx context.Context, congestion string) error {
 		return client.Call(ctx, methodControl, congestion, nil)
 	}
-	p.carried = func(ctx context.Context, server int) (c network.Count, err error) {
-		err = client.Call(ctx, methodCount, server, &c)
-		return c, err
+	p.carried = func(ctx context.Context, server int) (network.Count, error) {
+		return agent.Ask[network.Count](ctx, client, methodCount, server)
 	}
 	return nil
 }

@@ -158,9 +158,8 @@ func (n *build) start(ctx context.Context, h *plumb.Host, device string, frames 
 }
 
 // carried returns the counters of the process.
-func (c *carrier) carried(ctx context.Context) (count network.Count, err error) {
-	err = c.client.Call(ctx, methodCount, struct{}{}, &count)
-	return count, err
+func (c *carrier) carried(ctx context.Context) (network.Count, error) {
+	return agent.Ask[network.Count](ctx, c.client, methodCount, struct{}{})
 }
 
 // check checks that no process has exited or stopped carrying packets.
