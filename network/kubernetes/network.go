@@ -39,11 +39,11 @@ func All() (all []network.Driver) {
 			Name: "pod", Hosts: []int{1, 2}, Has: []string{record.Policies},
 			About: "pods at their own addresses: CNI's bridge plugin on each node and plain routes between nodes, or flannel, or Calico (--cni)",
 		}},
-		{connect: service, Info: network.Info{
+		{connect: exposed(pods, kube.ClusterIP, (*kube.Cluster).ServiceAt), Info: network.Info{
 			Name: "service", Hosts: []int{1, 2}, Has: []string{record.Services, record.Policies},
 			About: "the same pods, each server at the address of its service (ClusterIP), which kube-proxy's iptables rules translate on the client's node",
 		}},
-		{connect: hairpin, Info: network.Info{
+		{connect: exposed(hairpin, kube.ClusterIP, (*kube.Cluster).ServiceAt), Info: network.Info{
 			Name: "service-hairpin", Hosts: []int{1}, Has: []string{record.Services},
 			About: "containers of the server's own pod, which dial its service: the payload leaves the pod, is translated by kube-proxy's iptables rules, and returns to it",
 		}},
@@ -51,7 +51,7 @@ func All() (all []network.Driver) {
 			Name: "nodeport", Hosts: []int{1, 2}, Has: []string{record.Services, record.Policies},
 			About: "the same pods, each server at a port of its node by a service (NodePort), which kube-proxy's iptables rules translate there, and where answers return to",
 		}},
-		{connect: loadBalancer, Info: network.Info{
+		{connect: exposed(pods, kube.LoadBalancer, (*kube.Cluster).BalancerAt), Info: network.Info{
 			Name: "loadbalancer", Hosts: []int{1, 2}, Has: []string{record.Services, record.Policies},
 			About: "the same pods, each server at the address of the load balancer of its service (LoadBalancer): kube-proxy's iptables rules translate it on the client's node, where answers return to, so that pods reach no load balancer",
 		}},
@@ -328,25 +328,34 @@ func (n *build) portsOf(server int) (p kube.Ports) {
 	return p
 }
 
-// expose makes the pods, and a service for each server.
-func (n *build) expose(ctx context.Context, as kube.ServiceType) error {
-	if err := pods(ctx, n); err != nil {
+// exposed returns what has clients dial the addresses of services. place makes the pods, and at returns the address of
+// service i.
+func exposed(place func(context.Context, *build) error, as kube.ServiceType, at func(c *kube.Cluster, i int, six bool) netip.Addr) func(context.Context, *build) error {
+	return func(ctx context.Context, n *build) error {
+		if err := n.expose(ctx, place, as); err != nil {
+			return err
+		}
+		return n.translate(ctx, func(_, to *plumb.Node, f network.Family) netip.Addr {
+			return at(n.cluster, slices.Index(n.Servers, to), f == network.IPv6)
+		}, func(from, _ *plumb.Node) *plumb.Host { return from.Host })
+	}
+}
+
+// expose makes the pods, and a service for each server. The further services are made before those of the servers: nodes
+// learn of services in the order in which they were made, so that they have the rules of all once they have those of the
+// last.
+func (n *build) expose(ctx context.Context, place func(context.Context, *build) error, as kube.ServiceType) error {
+	if err := place(ctx, n); err != nil {
 		return err
 	}
-	if err := n.addFurther(ctx); err != nil {
+	n.beyond, _ = n.Topo.Ports(0)
+	if err := n.cluster.AddFurther(ctx, len(n.Servers), n.Topo.Services, n.pods[0], n.beyond); err != nil {
 		return err
 	}
 	if n.borrowed() && as == kube.NodePort {
 		return n.atFreePorts(ctx)
 	}
 	return n.exposeAll(ctx, as)
-}
-
-// addFurther makes the further services, before those of the servers: nodes learn of services in the order in which they
-// were made, so that they have the rules of all once they have those of the last.
-func (n *build) addFurther(ctx context.Context) error {
-	n.beyond, _ = n.Topo.Ports(0)
-	return n.cluster.AddFurther(ctx, len(n.Servers), n.Topo.Services, n.pods[0], n.beyond)
 }
 
 // exposeAll makes a service for each server. Where there are further services, the last is made when all others are in force.
@@ -365,24 +374,9 @@ func (n *build) exposeAll(ctx context.Context, as kube.ServiceType) error {
 	return nil
 }
 
-// service has clients dial the address of a service.
-func service(ctx context.Context, n *build) error {
-	if err := n.expose(ctx, kube.ClusterIP); err != nil {
-		return err
-	}
-	return n.toServices(ctx, n.cluster.ServiceAt)
-}
-
-// toServices has clients dial addresses of services. at returns that of service i.
-func (n *build) toServices(ctx context.Context, at func(i int, six bool) netip.Addr) error {
-	return n.translate(ctx, func(_, to *plumb.Node, f network.Family) netip.Addr {
-		return at(slices.Index(n.Servers, to), f == network.IPv6)
-	}, func(from, _ *plumb.Node) *plumb.Host { return from.Host })
-}
-
-// hairpin puts clients into the pods of their servers, and has them dial the servers' services. kube-proxy gives such
-// packets the address of the node's bridge as their source, so that answers return the same way. With br_netfilter they
-// are translated on the bridge, which sends them back through the port that they came from.
+// hairpin puts clients into the pods of their servers, whose services they dial. kube-proxy gives such packets the address
+// of the node's bridge as their source, so that answers return the same way. With br_netfilter they are translated on the
+// bridge, which sends them back through the port that they came from.
 func hairpin(ctx context.Context, n *build) error {
 	on := n.cluster.Nodes[0]
 	var specs []kube.PodSpec
@@ -399,42 +393,19 @@ func hairpin(ctx context.Context, n *build) error {
 	if n.pods, err = n.cluster.Run(ctx, specs...); err != nil {
 		return err
 	}
-	for i, p := range n.pods {
-		node := n.node(on, p, p.Containers[0])
-		if i < n.Topo.Servers {
-			n.Servers = append(n.Servers, node)
-		} else {
-			n.Neighbours = append(n.Neighbours, node)
-		}
-	}
+	first := func(p *kube.Pod) *plumb.Node { return n.node(on, p, p.Containers[0]) }
+	n.Servers = record.Each(n.pods[:n.Topo.Servers], first)
+	n.Neighbours = record.Each(n.pods[n.Topo.Servers:], first)
 	for i := range n.Topo.Clients {
-		server := n.Topo.Pair(i)
-		p := n.pods[server]
+		p := n.pods[n.Topo.Pair(i)]
 		n.Clients = append(n.Clients, n.node(on, p, p.Containers[1+i/n.Topo.Servers]))
 	}
-	if err := n.wire(ctx); err != nil {
-		return err
-	}
-	if err := n.addFurther(ctx); err != nil {
-		return err
-	}
-	if err := n.exposeAll(ctx, kube.ClusterIP); err != nil {
-		return err
-	}
-	return n.toServices(ctx, n.cluster.ServiceAt)
-}
-
-// loadBalancer has clients dial the address of the load balancer of a service.
-func loadBalancer(ctx context.Context, n *build) error {
-	if err := n.expose(ctx, kube.LoadBalancer); err != nil {
-		return err
-	}
-	return n.toServices(ctx, n.cluster.BalancerAt)
+	return n.wire(ctx)
 }
 
 // nodePort has clients dial the node of a server.
 func nodePort(ctx context.Context, n *build) error {
-	if err := n.expose(ctx, kube.NodePort); err != nil {
+	if err := n.expose(ctx, pods, kube.NodePort); err != nil {
 		return err
 	}
 	return n.atNode(ctx)
