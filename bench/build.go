@@ -241,8 +241,7 @@ func startByDocker(ctx context.Context, h *dockerd.Host, image string) (time.Dur
 		defer cancel()
 		cmd := exec.CommandContext(ctx, "docker", append([]string{"--host", h.Engine.Client.DaemonHost()}, args...)...)
 		out, err := cmd.Output()
-		var failed *exec.ExitError
-		if errors.As(err, &failed) {
+		if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 			err = fmt.Errorf("docker %s: %w: %s", args[0], err, failed.Stderr)
 		}
 		return strings.TrimSpace(string(out)), err

@@ -41,9 +41,8 @@ func (o *Own) returned(ctx context.Context, asked time.Time) error {
 	var refusing time.Time // since when
 	err := await.Until(ctx, emulated.Patience(outage), ownPause, func(ctx context.Context) (missing, err error) {
 		err = o.entrance.Ask(ctx, http.MethodGet, "/readyz", nil, nil)
-		var request *url.Error
 		switch {
-		case err == nil || errors.As(err, &request):
+		case err == nil || errors.As(err, new(*url.Error)):
 			return err, nil
 		case errors.As(err, new(*Status)) && refusing.IsZero():
 			refusing = time.Now()
@@ -89,6 +88,5 @@ func (k *keeper) fault(ctx context.Context) error {
 // passing reports whether a request on a cluster of the user's got no answer although the connections to pods stand. One of
 // several API servers may have ended, and the next request reaches another one.
 func (c *Cluster) passing(err error) bool {
-	var s *Status
-	return err != nil && c.own != nil && c.keeper != nil && !errors.As(err, &s) && c.keeper.lost() == nil
+	return err != nil && c.own != nil && c.keeper != nil && !errors.As(err, new(*Status)) && c.keeper.lost() == nil
 }

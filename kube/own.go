@@ -90,8 +90,7 @@ func (o *Own) who() string {
 
 // away is the error of an API server that does not answer.
 func (o *Own) away(err error) error {
-	var request *url.Error
-	if errors.As(err, &request) {
+	if request, ok := errors.AsType[*url.Error](err); ok {
 		err = request.Err
 	}
 	if text := err.Error(); strings.Contains(text, "getting credentials") { // of a program; advice of several lines may follow

@@ -111,8 +111,7 @@ var errCut = errors.New("the connection to it ended")
 func (s *stream) read(out, errs io.Writer) error {
 	for {
 		_, message, err := s.ws.Read(context.Background())
-		var closed websocket.CloseError
-		if errors.As(err, &closed) && closed.Reason != "" {
+		if closed, ok := errors.AsType[websocket.CloseError](err); ok && closed.Reason != "" {
 			return fmt.Errorf("%w: %s", errCut, closed.Reason)
 		}
 		if err != nil {

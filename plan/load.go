@@ -113,8 +113,7 @@ func (d *decoder) parse(text string) (root ast.Node, err error) {
 // syntax puts the parser's error on one line.
 func (d *decoder) syntax(err error) error {
 	text, at := err.Error(), (*token.Token)(nil)
-	var e yaml.Error
-	if errors.As(err, &e) && e.GetToken() != nil {
+	if e, ok := errors.AsType[yaml.Error](err); ok && e.GetToken() != nil {
 		text, at = e.GetMessage(), e.GetToken()
 	}
 	return d.fault(at, "", "not YAML: %s; check indentation (spaces, no tabs), colons, brackets and quotes here", oneline.Words(strings.ReplaceAll(text, "\t", `\t`)))

@@ -48,8 +48,7 @@ func CheckLimits(set record.Settings) error {
 // unadvised strips from a suite's fault the advice, which is meant for authors of suites.
 func unadvised(err error) error {
 	text, in := err.Error(), ""
-	var fault *FieldError
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*FieldError](err); ok {
 		field, _, _ := strings.Cut(fault.Field, "[")
 		in, text = field+": ", fault.Text
 	}

@@ -143,8 +143,7 @@ func (s Suite) checkCounts() error {
 	for i, t := range s.Topologies {
 		alone := Default()
 		alone.Servers, alone.Clients, alone.Processes = []int{t.Servers}, []int{t.Clients}, []int{t.Processes}
-		var wrong *FieldError
-		if errors.As(alone.checkNumbers(), &wrong) {
+		if wrong, ok := errors.AsType[*FieldError](alone.checkNumbers()); ok {
 			return s.fault(s.item("topologies", i, len(s.Topologies)), "%s", wrong.Text)
 		}
 	}

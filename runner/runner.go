@@ -416,8 +416,7 @@ func unusable(cells []record.Cell, began time.Time, err error) []record.Trial {
 	for i, c := range cells {
 		t := record.Trial{Cell: c, Started: began}
 		failed(context.Background(), &t, err)
-		var wrong *network.WrongPath
-		if errors.As(err, &wrong) {
+		if wrong, ok := errors.AsType[*network.WrongPath](err); ok {
 			t.Status, t.Reason = record.Invalid, oneline.Errors(wrong.Error())
 		}
 		trials[i] = t

@@ -52,8 +52,7 @@ func (s *session) trial(ctx context.Context, c record.Cell, began time.Time) rec
 
 // failed notes an error on a trial.
 func failed(ctx context.Context, t *record.Trial, err error) {
-	var cause *explained
-	known := errors.As(err, &cause)
+	cause, known := errors.AsType[*explained](err)
 	if known {
 		t.Remedy = cause.remedy
 	}
@@ -64,8 +63,7 @@ func failed(ctx context.Context, t *record.Trial, err error) {
 		}
 	}
 	t.Status, t.Reason = record.Failed, oneline.Errors(err.Error())
-	var missing *platform.Unsupported
-	if errors.As(err, &missing) {
+	if missing, ok := errors.AsType[*platform.Unsupported](err); ok {
 		t.Remedy = missing.Remedy
 	}
 	if errors.Is(err, platform.ErrUnsupported) {

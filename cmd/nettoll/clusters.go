@@ -151,11 +151,10 @@ func (a *app) lodge(ctx context.Context, f *runFlags, cells []record.Cell) error
 	if err == nil && !f.dryRun {
 		err = own.Begin(ctx)
 	}
-	var mistake kube.Mistake
 	switch {
 	case err == nil:
 		fmt.Fprintln(a.stderr, "measuring on", told(own.Where()))
-	case errors.As(err, &mistake):
+	case errors.As(err, new(kube.Mistake)):
 		return usagef("%s: %w", asked(of), err)
 	case !errors.Is(err, platform.ErrUnsupported):
 		return fmt.Errorf("%s: %w", asked(of), err)

@@ -55,8 +55,7 @@ would fix it. The exit status is 1 if no network can be built at all.`,
 // refused reports whether the error means that there can be no lab, or no engine, so that a command that only looks
 // can report it and continue.
 func refused(ctx context.Context, err error) bool {
-	var told exitError
-	return err != nil && !lab.Inside() && ctx.Err() == nil && !errors.Is(err, lab.ErrKilled) && !errors.As(err, &told) && !errors.As(err, &usageError{})
+	return err != nil && !lab.Inside() && ctx.Err() == nil && !errors.Is(err, lab.ErrKilled) && !errors.As(err, new(exitError)) && !errors.As(err, &usageError{})
 }
 
 // diagnosis is the output of doctor.
@@ -87,8 +86,7 @@ func found(name, how string, err error) finding {
 		return f
 	}
 	f.Reason = told(err.Error())
-	var missing *platform.Unsupported
-	if errors.As(err, &missing) {
+	if missing, ok := errors.AsType[*platform.Unsupported](err); ok {
 		f.Fix = missing.Remedy
 	}
 	return f

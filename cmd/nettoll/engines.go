@@ -294,8 +294,7 @@ func fits(path string) error {
 
 // explainEngine adds the alternative to the error of an engine that cannot be reached.
 func explainEngine(err error) error {
-	var away *dial.Unreachable
-	if errors.As(err, &away) {
+	if errors.As(err, new(*dial.Unreachable)) {
 		return fmt.Errorf("%w; --private-engine starts one for the run", err)
 	}
 	return err

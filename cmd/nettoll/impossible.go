@@ -168,8 +168,7 @@ func unheld(server string, err error) error {
 
 func refusal(c record.Cell, err error) error {
 	remedy := ""
-	var missing *platform.Unsupported
-	if errors.As(err, &missing) {
+	if missing, ok := errors.AsType[*platform.Unsupported](err); ok {
 		remedy = "; " + missing.Remedy
 	}
 	return usagef("%s with %s: %w%s", c.Network, c.Tool, err, remedy)

@@ -249,8 +249,7 @@ func (a *app) shell(ctx context.Context, in platform.Endpoint, command, env []st
 	if ctx.Err() != nil { // this function has killed it
 		return context.Cause(ctx)
 	}
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 			return exitError(128 + int(ws.Signal()))
 		}
@@ -261,8 +260,7 @@ func (a *app) shell(ctx context.Context, in platform.Endpoint, command, env []st
 
 // withRemedy adds the fix to an error, if one is known.
 func withRemedy(err error) error {
-	var missing *platform.Unsupported
-	if errors.As(err, &missing) && missing.Remedy != "" {
+	if missing, ok := errors.AsType[*platform.Unsupported](err); ok && missing.Remedy != "" {
 		return fmt.Errorf("%w; fix: %s", err, missing.Remedy)
 	}
 	return err

@@ -24,8 +24,7 @@ func (a *app) flagFault(cmd *cobra.Command, err error) error {
 	switch {
 	case errors.As(err, &value):
 		f, text := value.GetFlag(), value.GetValue()
-		var second *twice
-		if errors.As(err, &second) {
+		if second, ok := errors.AsType[*twice](err); ok {
 			return usagef("--%s: %s and %s contradict each other; leave one out", f.Name, second.first, text)
 		}
 		return usagef("--%s: %q %s%s", f.Name, text, valueFault(f, text, value.Unwrap()), help)

@@ -126,8 +126,7 @@ const longest = 300
 
 // words returns the text of an error, without the request's address.
 func words(err error) string {
-	var request *url.Error
-	if errors.As(err, &request) {
+	if request, ok := errors.AsType[*url.Error](err); ok {
 		err = request.Err
 	}
 	return foreign(strings.TrimPrefix(err.Error(), daemonSays))

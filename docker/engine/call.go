@@ -55,8 +55,7 @@ func brief(err error) error {
 		return nil
 	}
 	text := strings.TrimPrefix(err.Error(), "Error response from daemon: ")
-	var request *url.Error
-	if errors.As(err, &request) { // it contains the request's path
+	if request, ok := errors.AsType[*url.Error](err); ok { // it contains the request's path
 		text = strings.ReplaceAll(text, request.Error(), request.Err.Error())
 	}
 	switch {

@@ -82,8 +82,7 @@ func (h *Host) RemoveBut(ctx context.Context, these ...*Container) error {
 
 // away reports whether the engine did not answer.
 func away(err error) bool {
-	var request *url.Error
-	return client.IsErrConnectionFailed(err) || errors.As(err, &request) || errors.Is(err, context.DeadlineExceeded)
+	return client.IsErrConnectionFailed(err) || errors.As(err, new(*url.Error)) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // errStays is the error for an object that still exists after the engine has removed it.

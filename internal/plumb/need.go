@@ -63,7 +63,7 @@ func Check(ctx context.Context, needs ...Need) error {
 		}
 		err = n.try(ns[0].Path())
 		ns[0].Close()
-		if missing := (*platform.Unsupported)(nil); errors.As(err, &missing) {
+		if missing, ok := errors.AsType[*platform.Unsupported](err); ok {
 			return missing // it has the better remedy
 		}
 		if err != nil {

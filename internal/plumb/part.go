@@ -125,8 +125,7 @@ func Handler(needs []Need, build Builder) agent.Handler {
 		if err == nil {
 			err = s.Settle(ctx)
 		}
-		var missing *platform.Unsupported
-		if errors.As(err, &missing) {
+		if missing, ok := errors.AsType[*platform.Unsupported](err); ok {
 			m := &Missing{Feature: missing.Feature, Option: missing.Needs(), Remedy: missing.Remedy}
 			if missing.Err != nil {
 				m.Err = missing.Err.Error()

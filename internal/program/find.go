@@ -77,8 +77,7 @@ func Say(ctx context.Context, path string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
-	var status *exec.ExitError
-	if err != nil && !errors.As(err, &status) || ctx.Err() != nil {
+	if err != nil && !errors.As(err, new(*exec.ExitError)) || ctx.Err() != nil {
 		return "", fmt.Errorf("%s: %w", path, errors.Join(err, ctx.Err()))
 	}
 	return string(bytes.TrimSpace(out)), nil

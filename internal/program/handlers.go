@@ -113,7 +113,7 @@ func (h *servers) serve(ctx context.Context, p serveParams) (served, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.Limit, fmt.Errorf("no port was opened within %v", p.Limit))
 	defer cancel()
 	k, err := keep(ctx, p.Command, p.Place, p.Bound, false)
-	if lacks := (*platform.Unsupported)(nil); errors.As(err, &lacks) {
+	if lacks, ok := errors.AsType[*platform.Unsupported](err); ok {
 		return served{&missing{lacks.Feature, lacks.Needs(), lacks.Remedy, fmt.Sprint(lacks.Err)}}, nil
 	}
 	if err != nil {

@@ -72,7 +72,7 @@ const way = "up0"
 func (p *parts) builder(v variant, number int) plumb.Builder {
 	return func(ctx context.Context, s *plumb.Site, h *plumb.Host) (b plumb.Built, err error) {
 		found, err := daemon.Find(nil, programs...)
-		if missing := (*platform.Unsupported)(nil); errors.As(err, &missing) {
+		if missing, ok := errors.AsType[*platform.Unsupported](err); ok {
 			return b, &platform.Unsupported{Feature: "Open vSwitch", Option: missing.Needs(), Remedy: getOVS + " there", Err: missing.Err}
 		}
 		if err != nil {

@@ -105,8 +105,7 @@ func serverOf(connection string) netip.Addr {
 // explain returns the error of a login that has failed. said is what ssh, and programs on the other machine, wrote to
 // standard error.
 func (s *SSH) explain(target string, err error, said string) error {
-	var exit *exec.ExitError
-	if errors.As(err, &exit) { // of ssh, which passes on that of the other machine's shell
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok { // of ssh, which passes on that of the other machine's shell
 		err = errors.New("it ended without a message, " + exit.Error())
 		if last := oneline.Last(said, 1); last != "" {
 			err = errors.New(last)

@@ -50,8 +50,7 @@ func (s *session) webCookie() string { return fmt.Sprintf("nettoll=%x", s.cookie
 func listenHTTP(s *session, at netip.AddrPort) error {
 	l, err := net.Listen("tcp", at.String())
 	if err != nil {
-		var call syscall.Errno
-		if errors.As(err, &call) {
+		if call, ok := errors.AsType[syscall.Errno](err); ok {
 			return call
 		}
 		return err

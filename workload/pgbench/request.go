@@ -134,7 +134,7 @@ func (r request) logged(dir string, began time.Time) (said logged, err error) {
 		}
 		said.Lines, last = said.Lines+1, max(last, t.end)
 	})
-	if unknown := (unknownLine)(""); errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[unknownLine](err); ok {
 		return logged{Unknown: string(unknown)}, nil
 	}
 	if err != nil {
