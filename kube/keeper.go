@@ -87,10 +87,7 @@ func (o *Own) keep(ctx context.Context, number int) (_ *keeper, err error) {
 
 // try has the API server check a pod without making it.
 func (o *Own) try(ctx context.Context, c *Cluster, pod fields) error {
-	if err := o.entrance.Ask(ctx, http.MethodPost, c.in("pods")+"?dryRun=All", pod, nil); err != nil {
-		return o.refused("pods", err)
-	}
-	return nil
+	return o.refused("pods", o.entrance.Ask(ctx, http.MethodPost, c.in("pods")+"?dryRun=All", pod, nil))
 }
 
 // path returns the path of Jobs in the API, or of one of them.
@@ -138,10 +135,7 @@ func (k *keeper) end(ctx context.Context) error {
 	if err == nil || Absent(err) {
 		err = k.own.cluster(k).until(ctx, k.gone)
 	}
-	if err != nil {
-		return fmt.Errorf("kubernetes: remove the job %s: %w", k.name, k.own.refused("jobs", err))
-	}
-	return nil
+	return wrap.Error(k.own.refused("jobs", err), "kubernetes: remove the job %s", k.name)
 }
 
 // drop has the cluster remove the keeper with everything that it owns.

@@ -88,10 +88,8 @@ func (c *Cluster) Exclude(ctx context.Context) error {
 
 func (c *Cluster) addPolicies(ctx context.Context, all ...Object) error {
 	c.policies = append(c.policies, all...)
-	if err := c.api.MakeAll(ctx, c.requests, slices.Values(all)); err != nil {
-		return fmt.Errorf("kubernetes: %w", c.refused("networkpolicies", err))
-	}
-	return nil
+	err := c.api.MakeAll(ctx, c.requests, slices.Values(all))
+	return wrap.Error(c.refused("networkpolicies", err), "kubernetes")
 }
 
 // removePolicies removes the policies of the network.

@@ -20,8 +20,8 @@ var webhook = regexp.MustCompile(`(?:admission webhook|failed calling webhook|Va
 // manual says where the rights that are needed are listed.
 const manual = "docs/kubernetes.md lists the rights that measuring takes"
 
-// refused explains an error of the API: a missing right, a rule or a limit of the user's cluster. The parameter what is the
-// kind of the objects that the request was about.
+// refused explains an error of the API, unless it is nil: a missing right, a rule or a limit of the user's cluster. The parameter
+// what is the kind of the objects that the request was about.
 func (c *Cluster) refused(what string, err error) error {
 	if c.own == nil {
 		return err
@@ -34,14 +34,13 @@ func (c *Cluster) refused(what string, err error) error {
 }
 
 func (o *Own) refused(what string, err error) error {
-	var s *Status
-	if late(err) {
+	if err == nil || late(err) {
 		return err
 	}
-	if !errors.As(err, &s) {
-		return o.away(err)
+	if s, ok := errors.AsType[*Status](err); ok {
+		return refusal(o.entrance.namespace, o.entrance.user, o.who(), what, s)
 	}
-	return refusal(o.entrance.namespace, o.entrance.user, o.who(), what, s)
+	return o.away(err)
 }
 
 // refusal returns what a refusal means, in one line. place describes the cluster.

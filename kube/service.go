@@ -158,10 +158,8 @@ func (c *Cluster) AddFurther(ctx context.Context, first, n int, to *Pod, port in
 		c.further = append(c.further, s.Objects(c.namespace, c.look.metadata)...)
 		c.expect(len(s.Ports), s.At...)
 	}
-	if err := c.api.MakeAll(ctx, c.requests, slices.Values(c.further)); err != nil {
-		return fmt.Errorf("kubernetes: %w", c.refused("services", err))
-	}
-	return nil
+	err := c.api.MakeAll(ctx, c.requests, slices.Values(c.further))
+	return wrap.Error(c.refused("services", err), "kubernetes")
 }
 
 // LastFurther returns the address of the last of the further services that AddFurther has made; the zero value if there is none
