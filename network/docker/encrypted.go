@@ -2,6 +2,7 @@ package docker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -23,19 +24,12 @@ func encrypted(ctx context.Context, n *build) error {
 	if err := n.run(ctx, plain(t.name), plain(t.name)); err != nil {
 		return err
 	}
-	if err := n.addressed(ctx); err != nil {
-		return err
+	err = n.open(ctx, t)
+	if lost, ok := errors.AsType[*unheard](err); ok && lost.from.Host != lost.to.Host { // Docker encrypts nothing on one host
+		err = &network.WrongPath{Finding: lost.why(n.unencrypted() - before)}
 	}
-	if err := t.find(); err != nil {
+	if err != nil {
 		return err
-	}
-	switch lost, err := n.meet(ctx); {
-	case err != nil:
-		return err
-	case lost != nil && lost.from.Host == lost.to.Host:
-		return lost // Docker encrypts nothing on one host
-	case lost != nil:
-		return &network.WrongPath{Finding: lost.why(n.unencrypted() - before)}
 	}
 	n.Hops = t.path
 	if len(n.engines) == 1 {

@@ -26,11 +26,8 @@ func overlay(ctx context.Context, n *build) error {
 	if err := n.run(ctx, plain(t.name), plain(t.name)); err != nil {
 		return err
 	}
-	if err := n.open(ctx, t); err != nil {
-		return err
-	}
 	n.Hops = t.path
-	return nil
+	return n.open(ctx, t)
 }
 
 // mostChosen is how many containers fit into a subnet that the swarm chooses, which is a /24,
