@@ -87,7 +87,7 @@ func endsOf(links []link) []end {
 		endpoint platform.Endpoint
 		role     string
 	}
-	return firstOf(links, func(e end) any { return taken{e.Endpoint, e.role} })
+	return firstOf(sides(links), func(e end) taken { return taken{e.Endpoint, e.role} })
 }
 
 // waysOf lists them once for each address that they send to: a server may have a device for each of its clients.
@@ -96,36 +96,24 @@ func waysOf(links []link) []end {
 		endpoint platform.Endpoint
 		to       netip.Addr
 	}
-	return firstOf(links, func(e end) any { return way{e.Endpoint, e.peer} })
+	return firstOf(sides(links), func(e end) way { return way{e.Endpoint, e.peer} })
 }
 
-// firstOf lists the ends of the links without those whose key an earlier one has.
-func firstOf(links []link, key func(end) any) (all []end) {
-	seen := map[any]bool{}
-	add := func(e end) {
-		if k := key(e); !seen[k] {
-			seen[k] = true
-			all = append(all, e)
-		}
-	}
+// sides lists both ends of each link.
+func sides(links []link) (all []end) {
 	for _, l := range links {
-		add(end{l.client, "client", l.toServer, l.toClient})
-		add(end{l.server, "server", l.toClient, l.toServer})
+		all = append(all, end{l.client, "client", l.toServer, l.toClient}, end{l.server, "server", l.toClient, l.toServer})
 	}
 	return all
+}
+
+// firstOf leaves out ends whose key an earlier one has.
+func firstOf[K comparable](all []end, key func(end) K) []end {
+	return record.Each(record.Gather(all, key), func(alike []end) end { return alike[0] })
 }
 
 // endpoints lists the endpoints of a trial, each once, in one of its roles.
-func endpoints(links []link) (all []end) {
-	seen := map[string]bool{}
-	for _, e := range endsOf(links) {
-		if !seen[e.Name()] {
-			seen[e.Name()] = true
-			all = append(all, e)
-		}
-	}
-	return all
-}
+func endpoints(links []link) []end { return firstOf(endsOf(links), end.Name) }
 
 // atOnce is how many endpoints are asked concurrently.
 const atOnce = 32
