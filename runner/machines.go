@@ -5,10 +5,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"nettoll/agent"
+	"nettoll/internal/atonce"
 	"nettoll/record"
 	"nettoll/sampler"
 	"nettoll/workload"
@@ -145,13 +145,12 @@ func (m *machines) watchIdle(ctx context.Context) error {
 
 // snap reads all machines concurrently.
 func (m *machines) snap(ctx context.Context) ([]sampler.Snapshot, error) {
-	snaps, errs := make([]sampler.Snapshot, len(m.all)), make([]error, len(m.all))
-	var reading sync.WaitGroup
-	for i, c := range m.all {
-		reading.Go(func() { snaps[i], errs[i] = c.read(ctx) })
-	}
-	reading.Wait()
-	if err := cmp.Or(errs...); err != nil {
+	snaps := make([]sampler.Snapshot, len(m.all))
+	err := cmp.Or(atonce.Each(-1, m.all, func(i int, c *machine) (err error) {
+		snaps[i], err = c.read(ctx)
+		return err
+	})...)
+	if err != nil {
 		return nil, err
 	}
 	return snaps, nil
