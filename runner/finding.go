@@ -53,7 +53,7 @@ func findings(ev evidence) []finding {
 // device, which leaves them to the next one as long as the kernel forwards. A program that takes
 // packets out of the kernel has to complete them.
 func wrongChecksums(ev evidence) (f finding, ok bool) {
-	where, n := ev.most(append(ev.endNames(), ev.hosts...), "TcpInCsumErrors", "UdpInCsumErrors", "Udp6InCsumErrors")
+	where, n := greatest(ev.counted, append(endNames(ev.ends), ev.hosts...), "TcpInCsumErrors", "UdpInCsumErrors", "Udp6InCsumErrors")
 	if n == 0 {
 		return f, false
 	}
@@ -106,13 +106,13 @@ func wrongMTU(ev evidence) (f finding, ok bool) {
 		remedy = setMTU(size)
 	}
 	const cut, cut6 = "IpFragCreates", "Ip6FragCreates"
-	if where, n := ev.most(ev.endNames(), cut, cut6); n > 0 {
+	if where, n := greatest(ev.counted, endNames(ev.ends), cut, cut6); n > 0 {
 		return finding{
 			FoundFragmentation, fmt.Sprintf("%s sent its datagrams in %d fragments: with headers they are larger than the MTU of %d", where, n, wide.MTU),
 			"send smaller datagrams (--message-size), unless fragmentation is what you want to measure",
 		}, true
 	}
-	if where, n := ev.most(ev.hosts, cut, cut6); n > ev.probes {
+	if where, n := greatest(ev.counted, ev.hosts, cut, cut6); n > ev.probes {
 		return finding{
 			FoundFragmentation, fmt.Sprintf("%s sent packets in %d fragments: packets of the containers' MTU of %d are too large for the underlay once they are encapsulated", where, n, wide.MTU),
 			remedy,
@@ -265,10 +265,10 @@ func (s *session) evidence(t *record.Trial, links []link) (evidence, error) {
 	return ev, nil
 }
 
-// most sums some counters at each place, and returns the largest sum and its place.
-func (ev evidence) most(places []string, counters ...string) (where string, n uint64) {
+// greatest sums some counters at each place, and returns the largest sum and its place.
+func greatest(counted map[string]uint64, places []string, counters ...string) (where string, n uint64) {
 	for _, place := range places {
-		sum := record.Sum(counters, func(c string) uint64 { return ev.counted[place+"/"+c] })
+		sum := record.Sum(counters, func(c string) uint64 { return counted[place+"/"+c] })
 		if sum > n {
 			where, n = place, sum
 		}
@@ -276,9 +276,9 @@ func (ev evidence) most(places []string, counters ...string) (where string, n ui
 	return where, n
 }
 
-// endNames returns the names of the endpoints, each once.
-func (ev evidence) endNames() []string {
-	return record.Distinct(ev.ends, func(e record.Endpoint) string { return e.Name })
+// endNames returns the names of endpoints, each once.
+func endNames(ends []record.Endpoint) []string {
+	return record.Distinct(ends, func(e record.Endpoint) string { return e.Name })
 }
 
 // widest returns the endpoint with the largest MTU.
@@ -430,7 +430,7 @@ func (s *session) probe(ctx context.Context, ev evidence, l link) (f finding, ok
 	if err != nil {
 		return f, false
 	}
-	_, announced := ev.most(ev.hosts, "IcmpOutDestUnreachs", "Icmp6OutPktTooBigs")
+	_, announced := greatest(ev.counted, ev.hosts, "IcmpOutDestUnreachs", "Icmp6OutPktTooBigs")
 	f, ok = blackHole(client, server, r, announced > 0)
 	if _, size := ev.narrowest(); ok && size > 0 {
 		f.remedy = setMTU(min(size, r.There, r.Back))

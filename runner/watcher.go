@@ -411,34 +411,20 @@ func foreignTraffic(t *record.Trial, p *proof, before, after map[string]port, pa
 
 // forEverybody returns the endpoint that received the most packets that belong to no workload
 // (multicast, broadcast, echo requests), and their number.
-func forEverybody(t *record.Trial) (where string, most uint64) {
-	for _, e := range t.Endpoints {
-		if e.Device == "lo" {
-			continue // what other processes of that machine receive does not cross this path
-		}
-		strange := []string{"IpExtInMcastPkts", "IpExtInBcastPkts", "Ip6InMcastPkts", "IcmpInEchos", "Icmp6InEchos"}
-		sum := record.Sum(strange, func(c string) uint64 { return t.Counters[e.Name+"/"+c] })
-		if sum > most {
-			where, most = e.Name, sum
-		}
-	}
-	return where, most
+func forEverybody(t *record.Trial) (where string, packets uint64) {
+	// What other processes of a machine receive on lo does not cross this path.
+	ends := record.Those(t.Endpoints, func(e record.Endpoint) bool { return e.Device != "lo" })
+	return greatest(t.Counters, endNames(ends), "IpExtInMcastPkts", "IpExtInBcastPkts", "Ip6InMcastPkts", "IcmpInEchos", "Icmp6InEchos")
 }
 
 // throttled warns if a CPU limit kept an endpoint's processes from running during the trial.
 func throttled(t *record.Trial) []record.Warning {
-	var where string
-	var most uint64
-	for _, e := range t.Endpoints {
-		if n := t.Counters[e.Name+"/"+sampler.CounterThrottled]; n > most {
-			where, most = e.Name, n
-		}
-	}
-	if most == 0 {
+	where, periods := greatest(t.Counters, endNames(t.Endpoints), sampler.CounterThrottled)
+	if periods == 0 {
 		return nil
 	}
 	return []record.Warning{{Code: "cpu-limit", Text: fmt.Sprintf(
-		"%s used up its CPU limit in %d periods and had to wait: the figures are about that limit, too", where, most)}}
+		"%s used up its CPU limit in %d periods and had to wait: the figures are about that limit, too", where, periods)}}
 }
 
 const (
