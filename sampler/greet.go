@@ -204,7 +204,7 @@ func (g Greet) Run(ctx context.Context) (Greeted, error) {
 	var greeting sync.WaitGroup
 	ways := []func(context.Context, func(error)) bool{g.datagrams, g.connections}
 	if g.Steady {
-		ways = []func(context.Context, func(error)) bool{steadily(g.datagram), steadily(g.connection)}
+		ways = []func(context.Context, func(error)) bool{g.steadily("udp"), g.steadily("tcp")}
 	}
 	for i, way := range ways {
 		if g.OnlyTCP && i == 0 {
@@ -308,7 +308,7 @@ func (g Greet) connections(ctx context.Context, failed func(error)) bool {
 	for long := connectTime; ctx.Err() == nil; {
 		began := time.Now()
 		next := began.Add(pause())
-		err := g.connection(ctx, long)
+		err := g.once(ctx, "tcp", long)
 		if err == nil {
 			return true
 		}
@@ -319,14 +319,6 @@ func (g Greet) connections(ctx context.Context, failed func(error)) bool {
 		wait(ctx, time.Until(next))
 	}
 	return false
-}
-
-func (g Greet) connection(ctx context.Context, long time.Duration) error {
-	return g.once(ctx, "tcp", long)
-}
-
-func (g Greet) datagram(ctx context.Context, long time.Duration) error {
-	return g.once(ctx, "udp", long)
 }
 
 // once sends one greeting from a port of its own, and waits for its answer.
@@ -346,7 +338,7 @@ func (g Greet) once(ctx context.Context, protocol string, long time.Duration) er
 // steadily returns a way to greet that begins an attempt every Steady, whether those before have ended or not, until one is
 // answered. Each is from a port of its own, since connection tracking remembers what it did with the first packet of a port,
 // and has connectTime, so that the kernel does not repeat the first packet of a connection.
-func steadily(attempt func(context.Context, time.Duration) error) func(context.Context, func(error)) bool {
+func (g Greet) steadily(protocol string) func(context.Context, func(error)) bool {
 	return func(ctx context.Context, failed func(error)) bool {
 		var attempts sync.WaitGroup
 		defer attempts.Wait()
@@ -357,7 +349,7 @@ func steadily(attempt func(context.Context, time.Duration) error) func(context.C
 		defer next.Stop()
 		begin := func() {
 			attempts.Go(func() {
-				err := attempt(ctx, connectTime)
+				err := g.once(ctx, protocol, connectTime)
 				select {
 				case ended <- err:
 				case <-ctx.Done():
