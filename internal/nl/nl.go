@@ -216,6 +216,14 @@ func (n *NS) Give(device, path, name string) error {
 	return With(path, func(there *NS) error { return there.Rename(device, name) })
 }
 
+// UpAs sets a device up, and gives it addresses: see Addr.
+func (n *NS) UpAs(device string, all ...netip.Prefix) error {
+	if err := n.Up(device); err != nil {
+		return err
+	}
+	return n.Addr(device, all...)
+}
+
 // Addr gives a device addresses, without duplicate address detection: the addresses of a lab are known
 // to be free. If the device is up, the addresses can be reached when Addr returns.
 func (n *NS) Addr(device string, all ...netip.Prefix) error {

@@ -42,10 +42,7 @@ func (s *Site) child(ctx context.Context, n *Node, device string, kind ChildKind
 		if err := in.Rename(provisional, device); err != nil {
 			return errors.Join(err, in.Remove(provisional))
 		}
-		if err := in.Up(device); err != nil {
-			return err
-		}
-		return in.Addr(device, netip.PrefixFrom(n.Addr4, Segment(false).Bits()), netip.PrefixFrom(n.Addr6, Segment(true).Bits()))
+		return in.UpAs(device, netip.PrefixFrom(n.Addr4, Segment(false).Bits()), netip.PrefixFrom(n.Addr6, Segment(true).Bits()))
 	})
 }
 
@@ -56,12 +53,7 @@ func (s *Site) AddChild(h *Host, device string, kind ChildKind, addrs ...netip.P
 	if err := h.onUplink(device, kind); err != nil {
 		return err
 	}
-	return nl.With(h.NS, func(n *nl.NS) error {
-		if err := n.Up(device); err != nil {
-			return err
-		}
-		return n.Addr(device, addrs...)
-	})
+	return nl.With(h.NS, func(n *nl.NS) error { return n.UpAs(device, addrs...) })
 }
 
 // onUplink makes a device on top of the host's uplink.

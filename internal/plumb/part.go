@@ -275,9 +275,6 @@ func (h *Host) Join(device string, number int) error {
 		return err
 	}
 	return nl.With(h.NS, func(n *nl.NS) error {
-		if err := n.Up(device); err != nil {
-			return err
-		}
-		return n.Addr(device, External(h.Index, number, false), External(h.Index, number, true))
+		return n.UpAs(device, External(h.Index, number, false), External(h.Index, number, true))
 	})
 }

@@ -69,10 +69,7 @@ func pair(ctx context.Context, s *plumb.Site, client *plumb.Node, e end) error {
 // configure gives one end its addresses, with prefixes that hold just the pair.
 func configure(ns, device string, client int, addr func(client int, six bool) netip.Addr) error {
 	return nl.With(ns, func(n *nl.NS) error {
-		if err := n.Up(device); err != nil {
-			return err
-		}
 		four, six := addr(client, false), addr(client, true)
-		return n.Addr(device, netip.PrefixFrom(four, four.BitLen()-1), netip.PrefixFrom(six, six.BitLen()-1))
+		return n.UpAs(device, netip.PrefixFrom(four, four.BitLen()-1), netip.PrefixFrom(six, six.BitLen()-1))
 	})
 }
