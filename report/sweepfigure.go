@@ -195,14 +195,16 @@ func labels(ticks []analysis.Tick) []string {
 func clusterFigures(s analysis.Sweep, kinds []record.Kind, colours colours) []figure {
 	var all []figure
 	places := sweepColumns(s)
-	draw := func(title, hint string, reference, least float64, bar func(row analysis.Row) (plot.Bar, bool)) {
+	type finder = func(analysis.Row) (analysis.Figure, bool)
+	draw := func(title, hint string, reference, least float64, find finder, bar func(analysis.Figure) plot.Bar) {
 		bars := func(place int) (bars []spokenBar) {
 			for _, l := range s.Lines {
 				row := pointAt(l, places[place])
 				if row == nil {
 					continue
 				}
-				if b, ok := bar(*row); ok {
+				if f, ok := find(*row); ok {
+					b := bar(f)
 					b.Name, b.Native, b.Look = l.Network, l.Native, colours[l.Network]
 					bars = append(bars, spokenBar{Bar: b})
 				}
@@ -212,21 +214,20 @@ func clusterFigures(s analysis.Sweep, kinds []record.Kind, colours colours) []fi
 		out := figure{Title: title, Hint: hint}
 		all = append(all, out.clustered(title+" by "+s.X.Title+", "+hint, spotNames(s), bars, reference, least))
 	}
+	compared := func(find finder) finder {
+		return func(row analysis.Row) (analysis.Figure, bool) {
+			f, ok := find(row)
+			return f, ok && f.Ratio != nil
+		}
+	}
 	for _, k := range kinds {
 		sc := sweepScale(s, k)
+		find := func(row analysis.Row) (analysis.Figure, bool) { return row.Figure(k.Name) }
 		if k.Name == kinds[0].Name {
-			draw(capital(k.Title)+", % of "+analysis.BaselineName(s.Cell), hint(k), 100, 0, func(row analysis.Row) (plot.Bar, bool) {
-				f, ok := row.Figure(k.Name)
-				if !ok || f.Ratio == nil {
-					return plot.Bar{}, false
-				}
-				return ratioBar(*f.Ratio), true
-			})
+			share := func(f analysis.Figure) plot.Bar { return ratioBar(*f.Ratio) }
+			draw(capital(k.Title)+", % of "+analysis.BaselineName(s.Cell), hint(k), 100, 0, compared(find), share)
 		}
-		draw(unitTitle(k, sc), hint(k), 0, 0, func(row analysis.Row) (plot.Bar, bool) {
-			f, ok := row.Figure(k.Name)
-			return valueBar(sc, f.Summary), ok
-		})
+		draw(unitTitle(k, sc), hint(k), 0, 0, find, func(f analysis.Figure) plot.Bar { return valueBar(sc, f.Summary) })
 	}
 	for _, ends := range [][2]string{{analysis.CPUClientHost, reference.CPUClient}, {analysis.CPUServerHost, reference.CPUServer}} {
 		name := ends[0]
@@ -239,17 +240,9 @@ func clusterFigures(s analysis.Sweep, kinds []record.Kind, colours colours) []fi
 			}
 		}
 		kind, sc := first.Kind, scaleFor(first.Kind, first.Estimate)
-		draw(kind.Title+", "+sc.unit, hint(kind), 0, 0, func(row analysis.Row) (plot.Bar, bool) {
-			f, ok := row.Cost(name)
-			return valueBar(sc, f.Summary), ok
-		})
-		draw(kind.Title+" above "+analysis.BaselineName(s.Cell)+", %", hint(kind), 0, leastAbove, func(row analysis.Row) (plot.Bar, bool) {
-			f, ok := row.Cost(name)
-			if !ok || f.Ratio == nil {
-				return plot.Bar{}, false
-			}
-			return aboveBar(*f.Ratio), true
-		})
+		draw(kind.Title+", "+sc.unit, hint(kind), 0, 0, cost, func(f analysis.Figure) plot.Bar { return valueBar(sc, f.Summary) })
+		above := func(f analysis.Figure) plot.Bar { return aboveBar(*f.Ratio) }
+		draw(kind.Title+" above "+analysis.BaselineName(s.Cell)+", %", hint(kind), 0, leastAbove, compared(cost), above)
 	}
 	return drawn(append(all, sweepLoads(s))...)
 }
