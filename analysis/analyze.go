@@ -8,11 +8,8 @@ import (
 	"iter"
 	"math"
 	"path"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -296,16 +293,7 @@ func nativeFirst(a, b bool) int {
 // newRows makes the rows of cells, using all CPUs.
 func newRows(all []series, in circumstances) []Row {
 	rows := make([]Row, len(all))
-	var next atomic.Int64
-	var done sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(all)) {
-		done.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(all); i = int(next.Add(1)) - 1 {
-				rows[i] = newRow(all[i], in)
-			}
-		})
-	}
-	done.Wait()
+	record.OnAllCPUs(len(all), func(i int) { rows[i] = newRow(all[i], in) })
 	return rows
 }
 

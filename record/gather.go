@@ -2,7 +2,10 @@ package record
 
 import (
 	"cmp"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 )
 
 // First returns the first value for which such is true.
@@ -103,4 +106,18 @@ func AddNew[T comparable](all []T, values ...T) []T {
 		}
 	}
 	return all
+}
+
+// OnAllCPUs calls do with each number below n, from as many goroutines as there are CPUs.
+func OnAllCPUs(n int, do func(i int)) {
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), n) {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	all.Wait()
 }

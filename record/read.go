@@ -10,9 +10,7 @@ import (
 	"io"
 	"os"
 	"reflect"
-	"runtime"
 	"sync"
-	"sync/atomic"
 )
 
 // maxLine bounds one line of a run file, so that a file of another kind cannot exhaust memory.
@@ -227,22 +225,15 @@ func (c *chunk) rest() []byte {
 // few, are left to File.add, which reports what is wrong with them.
 func (c *chunk) decode(trial func(line []byte) *Trial, brief func(*Trial)) {
 	c.trials = make([]*Trial, len(c.ends))
-	var next atomic.Int64
-	var all sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(c.ends)) {
-		all.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(c.ends); i = int(next.Add(1)) - 1 {
-				if !bytes.HasPrefix(c.line(i), trialPrefix) {
-					continue
-				}
-				if t := trial(c.line(i)); t != nil && t.Type == TypeTrial && t.Check() == nil {
-					brief(t)
-					c.trials[i] = t
-				}
-			}
-		})
-	}
-	all.Wait()
+	OnAllCPUs(len(c.ends), func(i int) {
+		if !bytes.HasPrefix(c.line(i), trialPrefix) {
+			return
+		}
+		if t := trial(c.line(i)); t != nil && t.Type == TypeTrial && t.Check() == nil {
+			brief(t)
+			c.trials[i] = t
+		}
+	})
 }
 
 // figures reads trials for reports, which need the measured figures but not all of the counters.
