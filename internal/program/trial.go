@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 
 	"nettoll/agent"
 	"nettoll/internal/atonce"
+	"nettoll/internal/wrap"
 	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/workload"
@@ -233,25 +235,17 @@ func (r *running) observe(ctx context.Context, w window) {
 
 // clients runs all clients at once. The first failure ends the others.
 func (r *running) clients(ctx context.Context, t Trial, agents []*agent.Client) ([]runResult, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	limit := t.Lead + t.Window + t.Tail + Grace
 	results := make([]runResult, len(t.Clients))
-	var all sync.WaitGroup
-	for i, c := range t.Clients {
-		all.Go(func() {
-			p := runParams{c.Command, window{t.Lead, t.Window}, limit, !c.Endpoint.Facts().Around.Outlive}
-			err := c.call(ctx, agents[i], p, &results[i])
-			if o := results[i].Output; err == nil && o.Status != 0 {
-				err = fmt.Errorf("%s: %s", c.Command.Path, t.why(o))
-			}
-			if err != nil {
-				cancel(fmt.Errorf("client %s: %w", c.Endpoint.Name(), err))
-			}
-		})
-	}
-	all.Wait()
-	return results, context.Cause(ctx)
+	err := atonce.All(ctx, -1, t.Clients, func(ctx context.Context, i int, c Client) error {
+		p := runParams{c.Command, window{t.Lead, t.Window}, limit, !c.Endpoint.Facts().Around.Outlive}
+		err := c.call(ctx, agents[i], p, &results[i])
+		if o := results[i].Output; err == nil && o.Status != 0 {
+			err = fmt.Errorf("%s: %s", c.Command.Path, t.why(o))
+		}
+		return wrap.Error(err, "client %s", c.Endpoint.Name())
+	})
+	return results, cmp.Or(context.Cause(ctx), err)
 }
 
 // call makes the agent run the client to its end.
