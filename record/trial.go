@@ -1,6 +1,7 @@
 package record
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 )
@@ -279,4 +280,12 @@ func (n NIC) Rate() string {
 type Warning struct {
 	Code string `json:"code"`
 	Text string `json:"text"`
+}
+
+// Warn returns a warning if it applies, and otherwise none.
+func Warn(applies bool, code, format string, args ...any) []Warning {
+	if !applies {
+		return nil
+	}
+	return []Warning{{Code: code, Text: fmt.Sprintf(format, args...)}}
 }

@@ -79,9 +79,8 @@ const ownTolerance = 1.05
 func cost(t *record.Trial, idle, bytes, transactions float64) {
 	busy := t.CPU.Machine.Busy - idle*t.Window
 	own := t.CPU.Processes()
-	if own > busy*ownTolerance {
-		t.Warnings = append(t.Warnings, record.Warning{Code: "idle-was-busy", Text: "the machine was too busy while its idle CPU use was measured: the CPU cost counts only client, server and daemons, so it is a lower bound"})
-	}
+	t.Warnings = append(t.Warnings, record.Warn(own > busy*ownTolerance, "idle-was-busy",
+		"the machine was too busy while its idle CPU use was measured: the CPU cost counts only client, server and daemons, so it is a lower bound")...)
 	switch spent := max(busy, own); {
 	case spent <= 0 || record.Mixed(t.Cell.Workload):
 	case transactions > 0:

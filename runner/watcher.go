@@ -402,11 +402,9 @@ func foreignTraffic(t *record.Trial, p *proof, before, after map[string]port, pa
 		return []record.Warning{{Code: "foreign-packets", Text: fmt.Sprintf(
 			"%d packets crossed %s, which leads to a container that takes no part in the trial: something else sent traffic through the network", packets, where)}}
 	}
-	if where, packets := forEverybody(t); packets > most {
-		return []record.Warning{{Code: "foreign-packets", Text: fmt.Sprintf(
-			"%s received %d broadcast, multicast or ping packets: something else sent traffic through the network", where, packets)}}
-	}
-	return nil
+	where, packets = forEverybody(t)
+	return record.Warn(packets > most, "foreign-packets",
+		"%s received %d broadcast, multicast or ping packets: something else sent traffic through the network", where, packets)
 }
 
 // forEverybody returns the endpoint that received the most packets that belong to no workload
@@ -420,11 +418,8 @@ func forEverybody(t *record.Trial) (where string, packets uint64) {
 // throttled warns if a CPU limit kept an endpoint's processes from running during the trial.
 func throttled(t *record.Trial) []record.Warning {
 	where, periods := greatest(t.Counters, endNames(t.Endpoints), sampler.CounterThrottled)
-	if periods == 0 {
-		return nil
-	}
-	return []record.Warning{{Code: "cpu-limit", Text: fmt.Sprintf(
-		"%s used up its CPU limit in %d periods and had to wait: the figures are about that limit, too", where, periods)}}
+	return record.Warn(periods > 0, "cpu-limit",
+		"%s used up its CPU limit in %d periods and had to wait: the figures are about that limit, too", where, periods)
 }
 
 const (
@@ -444,9 +439,6 @@ func foreignWork(use record.CPUUse, window time.Duration, switches uint64) []rec
 	// The kernel samples softirq by ticks, and the clocks of each CPU may be off by a tick at either
 	// end.
 	ticks := use.Machine.Softirq/tick.Seconds() + 2*float64(len(use.Machine.PerCPU))
-	if seconds <= 0 || over <= foreignCPU*seconds+2*math.Sqrt(ticks)*tick.Seconds() {
-		return nil
-	}
-	return []record.Warning{{Code: "foreign-cpu", Text: fmt.Sprintf(
-		"something else on the machine used %s CPU seconds per second during the trial", oneline.Number(over/seconds, 2))}}
+	return record.Warn(seconds > 0 && over > foreignCPU*seconds+2*math.Sqrt(ticks)*tick.Seconds(), "foreign-cpu",
+		"something else on the machine used %s CPU seconds per second during the trial", oneline.Number(over/seconds, 2))
 }

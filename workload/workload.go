@@ -5,11 +5,11 @@ package workload
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"time"
 
 	"nettoll/agent"
+	"nettoll/internal/oneline"
 	"nettoll/platform"
 	"nettoll/record"
 )
@@ -197,9 +197,21 @@ func Crowded(silent, flows int, window time.Duration) bool {
 }
 
 // Starved returns the warning about silent flows that are not a reason to fail.
-func Starved(silent, flows int) record.Warning {
-	return record.Warning{
-		Code: WarnStarved,
-		Text: fmt.Sprintf("%d of %d flows received nothing while the window was open: they waited for a CPU, or for a path that many share, longer than the window lasted", silent, flows),
-	}
+func Starved(silent, flows int) []record.Warning {
+	return record.Warn(silent > 0, WarnStarved,
+		"%d of %d flows received nothing while the window was open: they waited for a CPU, or for a path that many share, longer than the window lasted", silent, flows)
+}
+
+// Pace returns a warning if traffic was not offered at the requested rate: asked and offered are in the
+// same unit, and what is the text for the requested rate.
+func Pace(asked, offered float64, what string) []record.Warning {
+	const kept = 0.98 // the least share of the rate that counts as keeping it
+	return record.Warn(offered < kept*asked, "pace-missed",
+		"reached only %s of the requested %s: the path or the generator could not keep up", oneline.Number(offered, 4), what)
+}
+
+// Narrowed returns a warning if a socket has a smaller buffer than requested, in bytes. name says which, and limit is the
+// setting that bounds it.
+func Narrowed(name, limit string, asked, got int) []record.Warning {
+	return record.Warn(got < asked, "window-limited", "%s buffer of %d bytes requested, %d granted: limited by %s", name, asked, got, limit)
 }

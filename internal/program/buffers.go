@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/record"
+	"nettoll/workload"
 )
 
 // A program that asks for socket buffers of a size gets smaller ones where the machine does not allow that size, and most
@@ -56,14 +57,7 @@ func (r *running) narrow(ctx context.Context, size int) error {
 }
 
 // warnings returns one for each buffer that is smaller than requested.
-func (g granted) warnings(size int) (all []record.Warning) {
-	warn := func(got int, name, limit string) {
-		if got < size {
-			all = append(all, record.Warning{Code: "window-limited", Text: fmt.Sprintf(
-				"%s buffer of %d bytes requested, %d granted: limited by %s", name, size, got, limit)})
-		}
-	}
-	warn(g.Send, "send", "net.core.wmem_max")
-	warn(g.Receive, "receive", "net.core.rmem_max")
-	return all
+func (g granted) warnings(size int) []record.Warning {
+	send := workload.Narrowed("send", "net.core.wmem_max", size, g.Send)
+	return append(send, workload.Narrowed("receive", "net.core.rmem_max", size, g.Receive)...)
 }

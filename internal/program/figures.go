@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"nettoll/internal/oneline"
 	"nettoll/record"
 	"nettoll/workload"
 )
@@ -143,17 +142,6 @@ func latencies(clients []Figures, transactions float64) map[string]float64 {
 		all[record.LatencyMean] /= transactions
 	}
 	return all
-}
-
-// Pace returns a warning if clients did not offer the requested rate: asked and offered are in the
-// same unit, and what is the text for the requested rate.
-func Pace(asked, offered float64, what string) []record.Warning {
-	const kept = 0.98 // the least share of the rate that counts as keeping it
-	if offered >= kept*asked {
-		return nil
-	}
-	return []record.Warning{{Code: "pace-missed", Text: fmt.Sprintf(
-		"reached only %s of the requested %s: the path or the generator could not keep up", oneline.Number(offered, 4), what)}}
 }
 
 // Histogram is how often each latency occurred, in microseconds.

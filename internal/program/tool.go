@@ -231,10 +231,8 @@ func (t Tool) run(ctx context.Context, job workload.Job, found Paths) (workload.
 	if err != nil {
 		return workload.Result{}, err
 	}
-	if t.NoWarmup && job.Warmup > 0 {
-		r.Warnings = append(r.Warnings, record.Warning{Code: "no-warmup", Text: fmt.Sprintf(
-			"%s counts from the start: its figures include the warm-up of %v", t.Name, job.Warmup.Round(time.Millisecond))})
-	}
+	r.Warnings = append(r.Warnings, record.Warn(t.NoWarmup && job.Warmup > 0, "no-warmup",
+		"%s counts from the start: its figures include the warm-up of %v", t.Name, job.Warmup.Round(time.Millisecond))...)
 	return r, nil
 }
 

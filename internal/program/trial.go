@@ -308,11 +308,9 @@ func (r *running) outcome(job workload.Job, t Trial, results []runResult, output
 	for _, all := range starts {
 		spread = max(spread, slices.MaxFunc(all, time.Time.Compare).Sub(slices.MinFunc(all, time.Time.Compare)))
 	}
-	if spread.Seconds() > asynchrony*t.Window.Seconds() {
-		o.Warnings = append(o.Warnings, record.Warning{Code: "not-synchronous", Text: fmt.Sprintf(
-			"the %d clients started up to %v apart, in a window of %v: for part of the window not all of them ran",
-			len(results), spread.Round(time.Millisecond), t.Window)})
-	}
+	o.Warnings = append(o.Warnings, record.Warn(spread.Seconds() > asynchrony*t.Window.Seconds(), "not-synchronous",
+		"the %d clients started up to %v apart, in a window of %v: for part of the window not all of them ran",
+		len(results), spread.Round(time.Millisecond), t.Window)...)
 	return o
 }
 

@@ -161,7 +161,7 @@ func TestOptionsThatTheKernelRefuses(t *testing.T) {
 func TestWindowLimited(t *testing.T) {
 	h, port := newHandlers(t), machine.FreePort(t)
 	r := must[openResult](t, h, methodServe, serveParams(record.TCPStream, record.Options{Window: 1 << 30}, loopback4, port, 1))
-	if len(r.Warnings) != 2 || r.Warnings[0].Code != WarnWindow {
+	if len(r.Warnings) != 2 || r.Warnings[0].Code != "window-limited" {
 		t.Errorf("warnings %+v", r.Warnings)
 	}
 }

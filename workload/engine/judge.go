@@ -24,11 +24,8 @@ func (t *trial) judge() ([]record.Warning, error) {
 			mute = append(mute, fmt.Errorf("%v: %s received nothing in the window and for %v after it", p, p.flows[at].Label, lastWait))
 		}
 	}
-	switch {
-	case len(mute) > 0 && !workload.Crowded(len(mute), len(t.flows), t.job.Duration):
+	if len(mute) > 0 && !workload.Crowded(len(mute), len(t.flows), t.job.Duration) {
 		return nil, mute[0]
-	case silent > 0:
-		return []record.Warning{workload.Starved(silent, len(t.flows))}, nil
 	}
-	return nil, nil
+	return workload.Starved(silent, len(t.flows)), nil
 }

@@ -226,11 +226,11 @@ func (s *session) complete() bool {
 	return s.connected == len(s.flows)
 }
 
-// warn records a warning once.
-func (s *session) warn(w record.Warning) {
+// warn records warnings, each once.
+func (s *session) warn(all ...record.Warning) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.warnings = record.AddNew(s.warnings, w)
+	s.warnings = record.AddNew(s.warnings, all...)
 }
 
 // flowClosed counts the windows that are closed.

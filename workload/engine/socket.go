@@ -12,6 +12,7 @@ import (
 
 	"nettoll/internal/wrap"
 	"nettoll/record"
+	"nettoll/workload"
 )
 
 // pollInterval is how long a flow waits for the network before it checks whether it is to stop.
@@ -36,9 +37,8 @@ func (s *session) tune(fd int) error {
 			if err != nil {
 				return fmt.Errorf("get %s buffer: %w", buffer.name, err)
 			}
-			if w := windowLimited(buffer.name, buffer.limit, s.options.Window, got); w != nil {
-				s.warn(*w)
-			}
+			// The kernel doubles the size that it grants, for its own overhead (socket(7)).
+			s.warn(workload.Narrowed(buffer.name, buffer.limit, s.options.Window, got/2)...)
 		}
 	}
 	if s.options.Congestion != "" {

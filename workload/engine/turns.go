@@ -332,11 +332,9 @@ func (t *trial) turnResults(turns int) (all []workload.Result, err error) {
 				r.Crossed[n].Conns = 0 // connections were made before the first turn
 			}
 		}
-		if left := t.left(i); left > 0 {
-			r.Warnings = append(r.Warnings, record.Warning{
-				Code: workload.WarnOverran, Text: fmt.Sprintf("%d bytes were still on their way %v after a turn had ended", left, t.traffic.rests+t.drain),
-			})
-		}
+		left := t.left(i)
+		r.Warnings = append(r.Warnings, record.Warn(left > 0, workload.WarnOverran,
+			"%d bytes were still on their way %v after a turn had ended", left, t.traffic.rests+t.drain)...)
 		all = append(all, r)
 	}
 	return all, nil

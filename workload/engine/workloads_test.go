@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"nettoll/record"
+	"nettoll/workload"
 )
 
 func TestTrafficOf(t *testing.T) {
@@ -63,7 +64,7 @@ func TestTrafficOf(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		got  *record.Warning
+		got  []record.Warning
 		want string // code, or nothing
 	}{
 		{"kernel works", generatorLimited("client c", cpuTime{User: 0.25, System: 0.75}), ""},
@@ -73,17 +74,17 @@ func TestWarnings(t *testing.T) {
 		{"all flows ready", coldFlows(0, 5, false), ""},
 		{"some flows cold", coldFlows(1, 5, false), WarnCold},
 		{"some flows cold in a turn", coldFlows(1, 5, true), WarnCold},
-		{"no pace", paceMissed("bit/s", 0, 5), ""},
-		{"pace kept", paceMissed("bit/s", 100, 99), ""},
-		{"pace missed", paceMissed("bit/s", 100, 97), WarnPace},
+		{"no pace", workload.Pace(0, 5, "0 bit/s"), ""},
+		{"pace kept", workload.Pace(100, 99, "100 bit/s"), ""},
+		{"pace missed", workload.Pace(100, 97, "100 bit/s"), "pace-missed"},
 		{"among ourselves", strangersCame("server s", 0), ""},
 		{"strangers", strangersCame("server s", 2), WarnStrangers},
-		{"window granted", windowLimited("send", "wmem_max", 1000, 2000), ""},
-		{"window limited", windowLimited("send", "wmem_max", 1000, 1998), WarnWindow},
+		{"window granted", workload.Narrowed("send", "wmem_max", 1000, 1000), ""},
+		{"window limited", workload.Narrowed("send", "wmem_max", 1000, 999), "window-limited"},
 	} {
 		got := ""
-		if c.got != nil {
-			got = c.got.Code
+		if len(c.got) > 0 {
+			got = c.got[0].Code
 		}
 		if got != c.want {
 			t.Errorf("%s: warning %q, want %q", c.name, got, c.want)

@@ -224,10 +224,8 @@ func match(job workload.Job, clients, servers []report, serverOf []int) ([][]end
 			e.server = left[k]
 			mixed = mixed || owner[e] != owner[open[0]]
 		}
-		if mixed {
-			warnings = append(warnings, record.Warning{Code: "flows-mixed", Text: fmt.Sprintf(
-				"server %s sees different addresses than its clients have: its flows cannot be assigned to clients", name)})
-		}
+		warnings = append(warnings, record.Warn(mixed, "flows-mixed",
+			"server %s sees different addresses than its clients have: its flows cannot be assigned to clients", name)...)
 	}
 	return all, warnings, nil
 }

@@ -370,9 +370,7 @@ type span struct {
 func together(job workload.Job, o program.Outcome, all []figures) workload.Result {
 	r := program.Together(job, o, all)
 	for i, c := range all {
-		if n := len(c.silent); n > 0 {
-			r.Warnings = append(r.Warnings, workload.Starved(n, len(c.Flows)))
-		}
+		r.Warnings = append(r.Warnings, workload.Starved(len(c.silent), len(c.Flows))...)
 		r.Warnings = append(r.Warnings, oneThread(job.Pairs[i], c)...)
 	}
 	r.Warnings = append(r.Warnings, otherWindows(job, all)...)
@@ -392,12 +390,9 @@ func otherWindows(job workload.Job, clients []figures) []record.Warning {
 			n++
 		}
 	}
-	if n == 0 {
-		return nil
-	}
-	return []record.Warning{{Code: "other-window", Text: fmt.Sprintf(
+	return record.Warn(n > 0, "other-window",
 		"%d of %d clients measured windows of %.2f to %.2f s instead of %v: iperf3's timers were late, because the machine was busy with other work",
-		n, len(clients), least, most, window)}}
+		n, len(clients), least, most, window)
 }
 
 // busy is the share of a CPU that a thread uses when it has no time left.
@@ -411,11 +406,9 @@ func oneThread(p workload.Pair, f figures) (all []record.Warning) {
 		return nil
 	}
 	for i, process := range []string{"client " + p.Client.Name(), "server " + p.Server.Name()} {
-		if f.busy[i] >= busy {
-			all = append(all, record.Warning{Code: "generator-limited", Text: fmt.Sprintf(
-				"%s used %.0f %% of a CPU with the one thread that iperf3 3.%d has for all %d streams: the figures measure the generator more than the network (iperf3 3.%d and later have a thread for each)",
-				process, 100*f.busy[i], f.minor, streams, firstThreaded)})
-		}
+		all = append(all, record.Warn(f.busy[i] >= busy, "generator-limited",
+			"%s used %.0f %% of a CPU with the one thread that iperf3 3.%d has for all %d streams: the figures measure the generator more than the network (iperf3 3.%d and later have a thread for each)",
+			process, 100*f.busy[i], f.minor, streams, firstThreaded)...)
 	}
 	return all
 }

@@ -145,15 +145,11 @@ func sum(job workload.Job, n float64, runs []run) figures {
 // together combines the results of the clients; the rate of each is that of all its runs.
 func together(job workload.Job, o program.Outcome, all []figures) workload.Result {
 	r := program.Together(job, o, all)
-	if f, coarse := all[0], 0.05; len(all) > 1 {
-		return r
-	} else if !f.most() {
-		r.Warnings = append(r.Warnings, record.Warning{Code: "no-latency", Text: fmt.Sprintf(
-			"redis-benchmark was faster than in its first runs, and had to be run %d times: percentiles are left out", f.runs)})
-	} else if f.first.p50*coarse < step {
-		r.Warnings = append(r.Warnings, record.Warning{
-			Code: "coarse-latency", Text: "redis-benchmark counts latencies in steps of 8 µs, which is more than 5 % of their median",
-		})
+	if f, coarse := all[0], 0.05; len(all) == 1 {
+		r.Warnings = append(r.Warnings, record.Warn(!f.most(), "no-latency",
+			"redis-benchmark was faster than in its first runs, and had to be run %d times: percentiles are left out", f.runs)...)
+		r.Warnings = append(r.Warnings, record.Warn(f.most() && f.first.p50*coarse < step, "coarse-latency",
+			"redis-benchmark counts latencies in steps of 8 µs, which is more than 5 %% of their median")...)
 	}
 	return r
 }

@@ -190,15 +190,12 @@ func together(job workload.Job, o program.Outcome, all []figures) workload.Resul
 		sent, unanswered = sent+m.sent, unanswered+m.unanswered
 	}
 	r := program.Together(job, o, all)
-	if cold, _ := margins(job); job.Warmup > cold {
-		r.Warnings = append(r.Warnings, record.Warning{Code: "no-warmup", Text: fmt.Sprintf(
-			"sockperf leaves out only %v of the warm-up of %v", cold, job.Warmup.Round(time.Millisecond))})
-	}
+	cold, _ := margins(job)
+	r.Warnings = append(r.Warnings, record.Warn(job.Warmup > cold, "no-warmup",
+		"sockperf leaves out only %v of the warm-up of %v", cold, job.Warmup.Round(time.Millisecond))...)
 	asked := rateOf(job)
-	r.Warnings = append(r.Warnings, program.Pace(float64(asked), offered/float64(len(all)), fmt.Sprintf("%d messages per second", asked))...)
-	if unanswered > 0 {
-		r.Warnings = append(r.Warnings, record.Warning{Code: "unanswered", Text: fmt.Sprintf(
-			"%d of %d requests had no answer when the time was over: their latency is not counted", unanswered, sent)})
-	}
+	r.Warnings = append(r.Warnings, workload.Pace(float64(asked), offered/float64(len(all)), fmt.Sprintf("%d messages per second", asked))...)
+	r.Warnings = append(r.Warnings, record.Warn(unanswered > 0, "unanswered",
+		"%d of %d requests had no answer when the time was over: their latency is not counted", unanswered, sent)...)
 	return r
 }

@@ -188,11 +188,7 @@ func uncorrected(h program.Histogram, f program.Figures, connections int) (progr
 func together(job workload.Job, o program.Outcome, all []program.Figures) workload.Result {
 	r := program.Together(job, o, all)
 	untold := func(f program.Figures) bool { return f.Histogram == nil }
-	if !job.Options.NoKeepAlive && slices.ContainsFunc(all, untold) {
-		r.Warnings = append(r.Warnings, record.Warning{
-			Code: "no-latency",
-			Text: "wrk measured too many different latencies to report them all: percentiles are left out",
-		})
-	}
+	r.Warnings = append(r.Warnings, record.Warn(!job.Options.NoKeepAlive && slices.ContainsFunc(all, untold), "no-latency",
+		"wrk measured too many different latencies to report them all: percentiles are left out")...)
 	return r
 }
