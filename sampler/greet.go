@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"nettoll/internal/atonce"
+	"nettoll/internal/await"
 	"nettoll/network"
 )
 
@@ -274,7 +275,7 @@ func (g Greet) datagrams(ctx context.Context, failed func(error)) bool {
 			long = min(2*long, g.Within)
 		} else {
 			failed(err)
-			wait(ctx, pause())
+			_ = await.Sleep(ctx, pause())
 		}
 	}
 	return false
@@ -297,7 +298,7 @@ func (g Greet) talk(ctx context.Context, long time.Duration, pause func() time.D
 			}
 		}
 		failed(err)
-		wait(ctx, time.Until(next))
+		_ = await.Sleep(ctx, time.Until(next))
 	}
 	return false, nil
 }
@@ -316,7 +317,7 @@ func (g Greet) connections(ctx context.Context, failed func(error)) bool {
 		if time.Since(began) >= long { // otherwise it was refused
 			long = min(2*long, g.Within)
 		}
-		wait(ctx, time.Until(next))
+		_ = await.Sleep(ctx, time.Until(next))
 	}
 	return false
 }
@@ -393,13 +394,5 @@ func pauses() func() time.Duration {
 	return func() time.Duration {
 		next = min(2*next, greetPause)
 		return next
-	}
-}
-
-// wait sleeps, but no longer than until ctx is done.
-func wait(ctx context.Context, long time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(long):
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"nettoll/internal/await"
 )
 
 // Named is a process by the name that the kernel gives it: the first 15 characters of its program's.
@@ -40,10 +42,8 @@ func FindNamed(ctx context.Context, proc string, names []string) (all []Named, e
 			all = append(all, Named{pid, name})
 		}
 	}
-	select {
-	case <-time.After(100 * time.Millisecond):
-	case <-ctx.Done():
-		return nil, fmt.Errorf("sampler: find processes: %w", context.Cause(ctx))
+	if err := await.Sleep(ctx, 100*time.Millisecond); err != nil {
+		return nil, fmt.Errorf("sampler: find processes: %w", err)
 	}
 	all = slices.DeleteFunc(all, func(p Named) bool { return nameOf(p.PID) != p.Name })
 	slices.SortFunc(all, func(a, b Named) int { return a.PID - b.PID })

@@ -12,6 +12,7 @@ import (
 
 	"nettoll/agent"
 	"nettoll/internal/atonce"
+	"nettoll/internal/await"
 	"nettoll/network"
 )
 
@@ -70,14 +71,7 @@ func InSeries(all map[string]agent.Handler) agent.Handler {
 			err    error
 			over   int64
 		}
-		wait := func(until int64) error {
-			select {
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			case <-time.After(time.Duration(until - Monotonic())):
-				return nil
-			}
-		}
+		wait := func(until int64) error { return await.Sleep(ctx, time.Duration(until-Monotonic())) }
 		var kept [][]got // encoded after the last reading, since encoding takes time
 		for _, m := range s.Moments {
 			if err := wait(m.At); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/moby/moby/api/types/events"
 	"github.com/moby/moby/client"
 
+	"nettoll/internal/await"
 	"nettoll/internal/emulated"
 	"nettoll/internal/wrap"
 	"nettoll/record"
@@ -35,10 +36,7 @@ func follow(e *Engine) *deaths {
 	go func() {
 		for ctx.Err() == nil {
 			d.listen(ctx, e)
-			select {
-			case <-ctx.Done():
-			case <-time.After(time.Second):
-			}
+			_ = await.Sleep(ctx, time.Second)
 		}
 	}()
 	return d

@@ -53,3 +53,13 @@ func Until(ctx context.Context, within, every time.Duration, ask func(context.Co
 		}
 	}
 }
+
+// Sleep waits for as long as it is told, or until ctx is done, and then returns the cause.
+func Sleep(ctx context.Context, long time.Duration) error {
+	select {
+	case <-time.After(long):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

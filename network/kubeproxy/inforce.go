@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nettoll/agent"
+	"nettoll/internal/await"
 	"nettoll/internal/daemon"
 	"nettoll/internal/emulated"
 	"nettoll/kube"
@@ -27,10 +28,8 @@ func (n *build) timeService(ctx context.Context, s *kube.Server, all []kube.Fixe
 	if err := n.Settle(ctx); err != nil {
 		return err
 	}
-	select {
-	case <-time.After(kube.Rest):
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if err := await.Sleep(ctx, kube.Rest); err != nil {
+		return err
 	}
 	last := len(n.Servers) - 1
 	from, to := n.Clients[last], n.Servers[last]

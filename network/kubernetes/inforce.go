@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"time"
 
+	"nettoll/internal/await"
 	"nettoll/internal/emulated"
 	"nettoll/internal/plumb"
 	"nettoll/kube"
@@ -27,12 +28,7 @@ func (n *build) rested(ctx context.Context) error {
 	if err := others(ctx); err != nil {
 		return fmt.Errorf("with %d further services: %w", n.Topo.Services, err)
 	}
-	select {
-	case <-time.After(kube.Rest):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return await.Sleep(ctx, kube.Rest)
 }
 
 // behindFurther waits until the last of the further services answers. It asks over one IP version, since both take the same time.
