@@ -74,7 +74,7 @@ func wrongChecksums(ev evidence) (f finding, ok bool) {
 func fullTracking(ev evidence) (f finding, ok bool) {
 	var where string
 	var packets, connections uint64
-	for _, place := range append(ev.endNames(), ev.hosts...) {
+	for _, place := range append(endNames(ev.ends), ev.hosts...) {
 		of := func(counter string) uint64 { return ev.counted[place+"/"+counter] }
 		dropped, evicted := of(sampler.CounterTrackDropped), of(sampler.CounterTrackEvicted)
 		if dropped -= min(dropped, of(sampler.CounterTrackClashed)); dropped+evicted > packets+connections {
@@ -89,7 +89,7 @@ func fullTracking(ev evidence) (f finding, ok bool) {
 
 // fullNeighbours finds packets that were lost because the machine's table of neighbours had no room for whom they were for.
 func fullNeighbours(ev evidence) (f finding, ok bool) {
-	where, n := ev.most(ev.endNames(), sampler.CounterFullARP, sampler.CounterFullNDP)
+	where, n := greatest(ev.counted, endNames(ev.ends), sampler.CounterFullARP, sampler.CounterFullNDP)
 	return finding{
 		FoundNeighbours, fmt.Sprintf("the table of neighbours of the machine that %s is on, which all its containers share, was full %d times: packets were lost", where, n),
 		"raise net.ipv4.neigh.default.gc_thresh3 there (net.ipv6… for IPv6), or measure fewer containers at once",
