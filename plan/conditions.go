@@ -43,6 +43,25 @@ func (s Suite) checkTaken(cells []record.Cell, known Known) error {
 	return nil
 }
 
+// onHosts returns the conditions of that number of hosts. A single one has no link to others: its traffic would be recorded, and
+// judged, as that of a link which it never crosses.
+func onHosts(hosts int, conditions []record.Cell) []record.Cell {
+	if hosts > 1 {
+		return conditions
+	}
+	return once(record.Each(conditions, func(c record.Cell) record.Cell { c.Underlay = ""; return c }))
+}
+
+// checkLinks finds shapes of links that no cell has, since each is on one host.
+func (s Suite) checkLinks(cells []record.Cell, known Known) error {
+	shaped := func(c record.Cell) bool { return c.Underlay != "" }
+	asked, _, err := s.conditions(known)
+	if err != nil || !slices.ContainsFunc(asked, shaped) || slices.ContainsFunc(cells, shaped) {
+		return err
+	}
+	return s.fault("underlay", "there is no link to shape, since every network of this run is on one host; change hosts, add a network between hosts, such as native, or leave it out")
+}
+
 // crossed returns every combination of a cell and a value, which put sets.
 func crossed[T any](cells []record.Cell, values []T, put func(*record.Cell, T)) (all []record.Cell) {
 	for _, cell := range cells {

@@ -24,7 +24,7 @@ func Expand(s Suite, known Known) ([]record.Cell, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cells, cmp.Or(s.checkTaken(cells, known), s.checkBudget(cells, known))
+	return cells, cmp.Or(s.checkTaken(cells, known), s.checkLinks(cells, known), s.checkBudget(cells, known))
 }
 
 // SelfCheck returns the cells that show whether the measurement is sound: the native network of each scenario of
@@ -42,7 +42,7 @@ func SelfCheck(s Suite, known Known) ([]record.Cell, error) {
 			}
 		}
 	}
-	return twins, cmp.Or(s.checkTaken(twins, known), s.checkBudget(twins, known))
+	return twins, cmp.Or(s.checkTaken(twins, known), s.checkLinks(twins, known), s.checkBudget(twins, known))
 }
 
 func (s Suite) checkBudget(cells []record.Cell, known Known) error {
@@ -112,7 +112,7 @@ func (s Suite) expand(known Known) ([]record.Cell, error) {
 			}
 			names = once(names)
 			for _, t := range topologies {
-				for _, c := range conditions {
+				for _, c := range onHosts(h, conditions) {
 					cell := t.between(c)
 					cell.Hosts, cell.Family, cell.Baseline = h, f, bases[h].chosen
 					cells = append(cells, across(cell, drives, placements, names)...)

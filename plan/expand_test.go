@@ -85,15 +85,15 @@ func TestExpand(t *testing.T) {
 			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
 		}},
 		{"everything else", func(s *Suite) {
-			s.Networks, s.Servers, s.Clients = []string{"host"}, []int{2}, []int{3}
+			s.Networks, s.Servers, s.Clients = []string{"native"}, []int{2}, []int{3}
 			s.Underlay = []Underlay{{Rate: 1e9}}
 			s.Placements = []string{"same", "free"}
 			s.Workloads = []Workload{{Name: "tcp_stream", Options: record.Options{Window: 4096}}, {Name: "tcp_stream", Options: record.Options{Streams: 4}}}
 		}, []string{
-			"host/hosts=1/ipv4/2x3/engine:tcp_stream/w=4096/same/underlay=rate=1gbit",
-			"host/hosts=1/ipv4/2x3/engine:tcp_stream/w=4096/free/underlay=rate=1gbit",
-			"host/hosts=1/ipv4/2x3/engine:tcp_stream/P=4/same/underlay=rate=1gbit",
-			"host/hosts=1/ipv4/2x3/engine:tcp_stream/P=4/free/underlay=rate=1gbit",
+			"native/hosts=2/ipv4/2x3/engine:tcp_stream/w=4096/same/underlay=rate=1gbit",
+			"native/hosts=2/ipv4/2x3/engine:tcp_stream/w=4096/free/underlay=rate=1gbit",
+			"native/hosts=2/ipv4/2x3/engine:tcp_stream/P=4/same/underlay=rate=1gbit",
+			"native/hosts=2/ipv4/2x3/engine:tcp_stream/P=4/free/underlay=rate=1gbit",
 		}},
 		{"numbers cross, and fewer clients than servers are left out", func(s *Suite) {
 			s.Servers, s.Clients, s.Processes = []int{1, 2}, []int{1, 4, 4}, []int{1, 16}
@@ -127,17 +127,28 @@ func TestExpand(t *testing.T) {
 			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/rules=10/mtu=9000/offload=off/normalize=1",
 		}},
 		{"underlays", func(s *Suite) {
+			s.Networks = []string{"native"}
 			s.Underlay = []Underlay{
 				{}, {Rate: 1e9}, {Instance: "M4.10xlarge"}, {Instance: "D1"}, {Instance: "D1", Rate: 1e8},
 				{Instance: "mine", Rate: 1e7}, {Instance: "m4.10xlarge", Rate: 10e9}, {Instance: "m4.10xlarge", Delay: time.Millisecond},
 			}
 		}, []string{
-			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct",
-			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/underlay=rate=1gbit",
-			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/underlay=m4.10xlarge:rate=10gbit",
-			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/underlay=D1:rate=100mbit",
-			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/underlay=mine:rate=10mbit",
-			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/underlay=m4.10xlarge:rate=10gbit,delay=1ms",
+			"native/hosts=2/ipv4/1x1/engine:tcp_rr/distinct",
+			"native/hosts=2/ipv4/1x1/engine:tcp_rr/distinct/underlay=rate=1gbit",
+			"native/hosts=2/ipv4/1x1/engine:tcp_rr/distinct/underlay=m4.10xlarge:rate=10gbit",
+			"native/hosts=2/ipv4/1x1/engine:tcp_rr/distinct/underlay=D1:rate=100mbit",
+			"native/hosts=2/ipv4/1x1/engine:tcp_rr/distinct/underlay=mine:rate=10mbit",
+			"native/hosts=2/ipv4/1x1/engine:tcp_rr/distinct/underlay=m4.10xlarge:rate=10gbit,delay=1ms",
+		}},
+		{"no link on one host", func(s *Suite) {
+			s.Networks, s.Underlay, s.Conditions = []string{"macvlan"}, []Underlay{{Rate: 1e9}, {Rate: 1e8}}, Conditions{"mtu": {9000}}
+		}, []string{
+			"host/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/mtu=9000",
+			"macvlan/hosts=1/ipv4/1x1/engine:tcp_rr/distinct/mtu=9000",
+			"native/hosts=2/ipv4/1x1/engine:tcp_rr/distinct/underlay=rate=1gbit/mtu=9000",
+			"macvlan/hosts=2/ipv4/1x1/engine:tcp_rr/distinct/underlay=rate=1gbit/mtu=9000",
+			"native/hosts=2/ipv4/1x1/engine:tcp_rr/distinct/underlay=rate=100mbit/mtu=9000",
+			"macvlan/hosts=2/ipv4/1x1/engine:tcp_rr/distinct/underlay=rate=100mbit/mtu=9000",
 		}},
 		{"all tools that honour the options", func(s *Suite) {
 			s.Tools = []string{"all"}
@@ -253,6 +264,7 @@ func TestExpandErrors(t *testing.T) {
 		{"instance", func(s *Suite) { s.Underlay = []Underlay{{Instance: "m4.10xlrge"}} }, `underlay: unknown instance "m4.10xlrge"; did you mean "m4.10xlarge"? nettoll list instances shows all, or write its rate, such as m4.10xlrge:rate=1gbit`, "--underlay"},
 		{"instance without a rate", func(s *Suite) { s.Underlay = []Underlay{{Instance: "d1"}} }, `underlay: the network of D1 is advertised as "unknown", which is not a rate; write the one it has, such as D1:rate=1gbit`, "--underlay"},
 		{"instances of no rate", func(s *Suite) { s.Underlay = []Underlay{{Instance: "d1"}, {Instance: "D1"}} }, `underlay: the network of D1 is advertised as "unknown", which is not a rate; write the one it has, such as D1:rate=1gbit`, "--underlay"},
+		{"link of one host", func(s *Suite) { s.Networks, s.Underlay = []string{"veth"}, []Underlay{{}, {Rate: 1e9}} }, `underlay: there is no link to shape, since every network of this run is on one host; change hosts, add a network between hosts, such as native, or leave it out`, "--underlay"},
 		{"option of a tool", func(s *Suite) {
 			s.Tools, s.Workloads = []string{"engine", "qperf"}, []Workload{{Name: "tcp_rr", Options: record.Options{Streams: 4}}}
 		}, `tools[1]: qperf does not honour streams on tcp_rr; engine can; name one that can, or leave the option out`, "--tools"},
