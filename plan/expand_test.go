@@ -265,6 +265,9 @@ func TestExpandErrors(t *testing.T) {
 		{"instance without a rate", func(s *Suite) { s.Underlay = []Underlay{{Instance: "d1"}} }, `underlay: the network of D1 is advertised as "unknown", which is not a rate; write the one it has, such as D1:rate=1gbit`, "--underlay"},
 		{"instances of no rate", func(s *Suite) { s.Underlay = []Underlay{{Instance: "d1"}, {Instance: "D1"}} }, `underlay: the network of D1 is advertised as "unknown", which is not a rate; write the one it has, such as D1:rate=1gbit`, "--underlay"},
 		{"link of one host", func(s *Suite) { s.Networks, s.Underlay = []string{"veth"}, []Underlay{{}, {Rate: 1e9}} }, `underlay: there is no link to shape, since every network of this run is on one host; change hosts, add a network between hosts, such as native, or leave it out`, "--underlay"},
+		{"equal load of none", func(s *Suite) {
+			s.EqualLoad, s.Workloads = true, []Workload{{Name: "tcp_crr"}, {Name: "tcp_stream", Options: record.Options{Bandwidth: 1e8}}}
+		}, `equal_load: none of the workloads is measured at equal load; name tcp_rr, or tcp_stream without a bandwidth, or leave it out`, "--equal-load"},
 		{"option of a tool", func(s *Suite) {
 			s.Tools, s.Workloads = []string{"engine", "qperf"}, []Workload{{Name: "tcp_rr", Options: record.Options{Streams: 4}}}
 		}, `tools[1]: qperf does not honour streams on tcp_rr; engine can; name one that can, or leave the option out`, "--tools"},

@@ -95,6 +95,9 @@ func (s Suite) checkWorkloads() error {
 	if len(s.Tools) == 0 {
 		return s.fault("tools", "nothing drives the workloads; name tools, such as engine")
 	}
+	if s.EqualLoad && len(s.loads()) == len(s.Workloads) {
+		return s.fault("equal_load", "none of the workloads is measured at equal load; name tcp_rr, or tcp_stream without a bandwidth, or leave it out")
+	}
 	return nil
 }
 
