@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"nettoll/record"
@@ -57,6 +58,9 @@ func (s Suite) checkBudget(cells []record.Cell, known Known) error {
 func (s Suite) expand(known Known) ([]record.Cell, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
+	}
+	if s.Source != "" && known.Sources != nil && !slices.Contains(known.Sources, s.Source) {
+		return nil, s.fault("source", "unknown source %q; %s", s.Source, mean(s.Source, known.Sources, "known are "+strings.Join(known.Sources, ", ")))
 	}
 	drives, err := s.drives(known)
 	if err != nil {

@@ -38,6 +38,7 @@ func drivers() Known {
 			{Provider: "aws", Name: "m4.10xlarge", Price: 2.78, Network: "10 Gbit/s", Rate: 10e9},
 			{Provider: "azure", Name: "D1", Price: 0.084, Network: "unknown"},
 		},
+		Sources: []string{"cloud-2015", "host-bridge", "icc-2014", "overlay-2015", "single-node-2017"},
 		Tools: []Tool{
 			{Name: "engine", Drives: drives("tcp_stream", "tcp_rr")},
 			{Name: "qperf", Drives: []Drive{
@@ -264,6 +265,8 @@ func TestExpandErrors(t *testing.T) {
 		{"instance", func(s *Suite) { s.Underlay = []Underlay{{Instance: "m4.10xlrge"}} }, `underlay: unknown instance "m4.10xlrge"; did you mean "m4.10xlarge"? nettoll list instances shows all, or write its rate, such as m4.10xlrge:rate=1gbit`, "--underlay"},
 		{"instance without a rate", func(s *Suite) { s.Underlay = []Underlay{{Instance: "d1"}} }, `underlay: the network of D1 is advertised as "unknown", which is not a rate; write the one it has, such as D1:rate=1gbit`, "--underlay"},
 		{"instances of no rate", func(s *Suite) { s.Underlay = []Underlay{{Instance: "d1"}, {Instance: "D1"}} }, `underlay: the network of D1 is advertised as "unknown", which is not a rate; write the one it has, such as D1:rate=1gbit`, "--underlay"},
+		{"source", func(s *Suite) { s.Source = "icc-2013" }, `source: unknown source "icc-2013"; did you mean "icc-2014"?`, "--source"},
+		{"strange source", func(s *Suite) { s.Source = "a paper" }, `source: unknown source "a paper"; known are cloud-2015, host-bridge, icc-2014, overlay-2015, single-node-2017`, "--source"},
 		{"link of one host", func(s *Suite) { s.Networks, s.Underlay = []string{"veth"}, []Underlay{{}, {Rate: 1e9}} }, `underlay: there is no link to shape, since every network of this run is on one host; change hosts, add a network between hosts, such as native, or leave it out`, "--underlay"},
 		{"equal load of none", func(s *Suite) {
 			s.EqualLoad, s.Workloads = true, []Workload{{Name: "tcp_crr"}, {Name: "tcp_stream", Options: record.Options{Bandwidth: 1e8}}}

@@ -15,7 +15,8 @@ type Known struct {
 	Networks  []Network
 	Tools     []Tool
 	Instances []Instance
-	Files     int // that one process may open; 0 is not known
+	Sources   []string // published measurements that reports can show; nil is not known
+	Files     int      // that one process may open; 0 is not known
 }
 
 // Platform is what a plan needs to know of a platform.

@@ -65,6 +65,7 @@ func known(paths program.Paths, conflists cniFlags, private, cluster bool) plan.
 		}
 		k.Tools = append(k.Tools, tool)
 	}
+	k.Sources = reference.Names()
 	for _, i := range reference.Instances() {
 		k.Instances = append(k.Instances, plan.Instance{
 			Provider: i.Provider, Name: i.Name, Price: i.Price, Network: i.Network, Rate: uint64(max(i.Rate, 0)),
