@@ -30,7 +30,7 @@ func mapped(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[time.Duration]():
 		return either(jsonschema.Schema{Enum: []any{0}}, `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`)
 	case reflect.TypeFor[Size]():
-		return either(jsonschema.Schema{Type: "integer", Minimum: "1"}, whole+`[kKmMgG]?$`)
+		return either(jsonschema.Schema{Type: "integer", Minimum: "1"}, whole+`[kKmMgGtT]?([iI]?[bB])?$`)
 	case reflect.TypeFor[Ratio]():
 		return either(jsonschema.Schema{Type: "number", Minimum: "0", Maximum: "1"}, whole+`%?$`)
 	case reflect.TypeFor[Underlay]():
