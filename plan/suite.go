@@ -27,7 +27,7 @@ type Suite struct {
 	Platform string `yaml:"platform,omitempty"`
 	// Network that the others are compared with, such as veth or docker:native. Without the key it is the native network of the first platform other than lab that a network is named from, or else that of the lab: host on one host, native on several.
 	Baseline string `yaml:"baseline,omitempty"`
-	// Numbers of hosts. Servers are on the first, clients on the last. Without the key it is every number of hosts that a network makes sense on.
+	// Numbers of hosts. Servers are on the first, clients on the others in turn. Without the key it is every number of hosts that a network makes sense on.
 	Hosts []int `yaml:"hosts,omitempty" jsonschema:"minItems=1"`
 	// IP versions.
 	Families []int `yaml:"families,omitempty" jsonschema:"minItems=1"`
