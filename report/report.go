@@ -32,18 +32,20 @@ type Format struct {
 	Name  string
 	Ends  []string // file extensions, without dots, the usual one first
 	Write func(w io.Writer, res analysis.Result, o Options) error
+	// Published says that it has the figures of the published source that the run repeats.
+	Published bool
 }
 
 // Formats lists every format, the default first.
 func Formats() []Format {
 	return []Format{
-		{"text", []string{"txt", "text", "log"}, ofDocument(writeText)},
-		{"html", []string{"html", "htm"}, ofDocument(writeHTML)},
-		{"md", []string{"md", "markdown"}, ofDocument(writeMarkdown)},
-		{"csv", []string{"csv"}, writeCSV},
-		{"json", []string{"json"}, writeJSON},
-		{"openmetrics", []string{"om", "prom", "openmetrics"}, writeOpenMetrics},
-		{"bench", []string{"bench"}, writeBench},
+		{"text", []string{"txt", "text", "log"}, ofDocument(writeText), true},
+		{"html", []string{"html", "htm"}, ofDocument(writeHTML), true},
+		{"md", []string{"md", "markdown"}, ofDocument(writeMarkdown), true},
+		{"csv", []string{"csv"}, writeCSV, false},
+		{"json", []string{"json"}, writeJSON, true},
+		{"openmetrics", []string{"om", "prom", "openmetrics"}, writeOpenMetrics, false},
+		{"bench", []string{"bench"}, writeBench, false},
 	}
 }
 

@@ -53,6 +53,9 @@ func (a *app) reportCommand() *cobra.Command {
 			if _, ok := reference.ByName(beside); beside != "" && !ok {
 				return usagef("--beside %s: unknown%s; known are %s", beside, nearest(beside, reference.Names()), strings.Join(reference.Names(), ", "))
 			}
+			if f, _ := report.ByName(format); beside != "" && (charts != "" || !f.Published) {
+				return usagef("--beside: only reports as %s have published figures; choose one of these with --format, or leave it out", strings.Join(withPublished(), ", "))
+			}
 			if os.Getenv("GOGC") == "" {
 				debug.SetGCPercent(collectAt)
 			}
@@ -179,6 +182,12 @@ func (a *app) writeFile(path, run string, file *record.File, res analysis.Result
 
 func formatList() []string {
 	return record.Each(report.Formats(), func(f report.Format) string { return f.Name })
+}
+
+// withPublished returns the formats that have the figures of published sources.
+func withPublished() []string {
+	all := record.Those(report.Formats(), func(f report.Format) bool { return f.Published })
+	return record.Each(all, func(f report.Format) string { return f.Name })
 }
 
 func formatNames() string { return strings.Join(formatList(), ", ") }
