@@ -78,6 +78,9 @@ the shell on its first node, where KUBECONFIG points to the API server.`,
 	fl.StringVar(&f.in, "in", "", "namespace to run in (default: the first client's)")
 	f.nodes.add(fl)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if given := a.cni.given(); len(given) > 0 && args[0] != cniAll && !slices.Contains(given, args[0]) {
+			return usagef("--cni-conf %s: lab %s is another network; write lab %s, or leave it out", a.cni.conf[0], args[0], given[0])
+		}
 		started := map[string]func(context.Context, labFlags, platform.Underlay, *rootfs.Image, []string) error{
 			labSwarm: a.swarm, labKubernetes: a.kubernetes,
 		}[args[0]]
