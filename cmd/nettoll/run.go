@@ -49,9 +49,9 @@ Ctrl-C ends the run with a report of its trials so far; --resume continues it.
 
 The exit status is 0 when everything that can run here has a good trial, even if single
 trials failed, which the report counts; 1 when something has no good trial, also if the time
-was too short for it, or the run failed, or --self-check found more false alarms than its
-level promises; 2 for a mistake in the command line or a suite; 130 when the run was
-interrupted.`,
+was too short for it, or the run failed or stopped because nothing more could be measured, or
+--self-check found more false alarms than its level promises; 2 for a mistake in the command
+line or a suite; 130 when the run was interrupted.`,
 		Example: `  nettoll run
   nettoll run bridge bridge-nonf --hosts 1 --precision 2% --time-budget 5m
   nettoll run docker               what Docker's bridge and a published port cost
@@ -521,8 +521,11 @@ func (a *app) conclude(path string, f runFlags, reason string) error {
 			return err
 		}
 	}
-	if reason == record.EndInterrupted {
+	switch reason {
+	case record.EndInterrupted:
 		return exitError(exitInterrupted)
+	case record.EndFailed: // what was measured before everything failed is no result that was asked for
+		return exitError(exitFailure)
 	}
 	return broken(res)
 }

@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
 	"nettoll/analysis"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
@@ -56,15 +59,7 @@ func TestStatusOfARun(t *testing.T) {
 	cell := record.Cell{Network: "bridge", Hosts: 1, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: record.TCPRR}
 	other := cell
 	other.Network = "veth"
-	trial := func(c record.Cell, round int, s record.Status) record.Trial {
-		tr := record.Trial{Cell: c, Round: round, Status: s, Window: 1}
-		if s == record.OK {
-			tr.Metrics = map[string]record.Metric{record.LatencyP50: record.Measured(record.LatencyP50, 1e-5)}
-		} else {
-			tr.Reason = "told"
-		}
-		return tr
-	}
+	trial := trialThat
 	for name, c := range map[string]struct {
 		trials []record.Trial
 		want   int
@@ -81,6 +76,37 @@ func TestStatusOfARun(t *testing.T) {
 		var status exitError
 		if errors.As(err, &status); int(status) != c.want {
 			t.Errorf("%s: status %d, want %d", name, status, c.want)
+		}
+	}
+}
+
+// trialThat returns a trial of tcp_rr with a status.
+func trialThat(c record.Cell, round int, s record.Status) record.Trial {
+	tr := record.Trial{Cell: c, Round: round, Status: s, Window: 1}
+	if s == record.OK {
+		tr.Metrics = map[string]record.Metric{record.LatencyP50: record.Measured(record.LatencyP50, 1e-5)}
+	} else {
+		tr.Reason = "told"
+	}
+	return tr
+}
+
+// TestStatusOfARunThatGaveUp checks the exit statuses of runs that ended early, though everything in them has a good trial.
+func TestStatusOfARunThatGaveUp(t *testing.T) {
+	cell := record.Cell{Network: "host", Hosts: 1, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: record.TCPRR, Placement: record.PlacementFree}
+	path := filepath.Join(t.TempDir(), "x.ndjson")
+	w, err := record.Create(path, record.Run{ID: newID(), Cells: []record.Cell{cell}})
+	iferr.Fatal(t, err)
+	for round, s := range []record.Status{record.OK, record.Failed, record.Failed, record.Failed} {
+		iferr.Fatal(t, w.Trial(trialThat(cell, round+1, s)))
+	}
+	iferr.Fatal(t, w.Close())
+	for reason, want := range map[string]int{record.EndMaxRounds: exitOK, record.EndFailed: exitFailure, record.EndInterrupted: exitInterrupted} {
+		a := &app{stdout: io.Discard, stderr: io.Discard}
+		err := a.conclude(path, runFlags{format: "text"}, reason)
+		var status exitError
+		if errors.As(err, &status); int(status) != want || want == exitOK && err != nil {
+			t.Errorf("%s: %v, want status %d", reason, err, want)
 		}
 	}
 }
