@@ -317,7 +317,7 @@ func TestLevelling(t *testing.T) {
 		{normal, []difference{{attribute: "MTU"}}, ""},
 		{two, []difference{{attribute: "tso"}, {attribute: "qdisc"}}, "measure with --offload off"},
 		{off, []difference{{attribute: "tso"}}, ""},
-		{plain, []difference{{attribute: "gro"}}, "measure with --offload off --baseline veth"},
+		{plain, []difference{{attribute: "gro"}}, "measure with --offload off --baseline veth --hosts 1"},
 		{two, []difference{{attribute: "MTU"}, {attribute: "congestion control"}}, "measure with --normalize --congestion"},
 		{two, []difference{{attribute: "qdisc"}}, ""},
 	} {
