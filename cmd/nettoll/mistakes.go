@@ -94,17 +94,17 @@ func nearestFlag(err *pflag.NotExistError, cmd *cobra.Command) string {
 		return ""
 	}
 	var known []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, "--"+f.Name) })
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 	flags := len(known)
-	for _, network := range networksOf(cmd) {
-		known = append(known, "--"+network)
-	}
-	name := "--" + err.GetSpecifiedName()
+	known = append(known, networksOf(cmd)...)
+	name := err.GetSpecifiedName()
 	if n, _ := plan.Nearest(name, known); slices.Contains(known[flags:], n) && !slices.Contains(known[:flags], n) {
-		network := strings.TrimPrefix(n, "--")
-		return fmt.Sprintf("; %s is a network: %s %s", network, cmd.CommandPath(), network)
+		return fmt.Sprintf("; %s is a network: %s %[1]s", n, cmd.CommandPath())
 	}
-	return nearest(name, known[:flags])
+	if n, ok := plan.Nearest(name, known[:flags]); ok {
+		return "; did you mean --" + n + "?"
+	}
+	return ""
 }
 
 // networksOf returns the networks that a command takes as arguments.
