@@ -72,7 +72,11 @@ func (a *app) showPlan(f runFlags, cells []record.Cell, skips []plan.Skip, set r
 	fmt.Fprintf(&out, "%d to %d rounds, %s to %s, %s.\n", e.MinRounds, e.MaxRounds,
 		rough(e.Min), rough(e.Max), e.Assumes())
 	rest, long := f.rest(cells, set)
-	if f.done > 0 && rest.MaxRounds > 0 {
+	switch {
+	case f.done == 0:
+	case rest.MaxRounds == 0:
+		fmt.Fprintf(&out, "Rounds done already: %d; none is left.\n", f.done)
+	default:
 		fmt.Fprintf(&out, "Rounds done already: %d; up to %d more take up to about %s.\n", f.done, rest.MaxRounds, rough(rest.Max))
 	}
 	if e.Comparisons > 0 {
