@@ -386,6 +386,9 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 	}
 	path, w, err := create(f.output, run)
 	if err != nil {
+		if f.output == "" {
+			err = fmt.Errorf("%w; -o FILE puts it elsewhere", err)
+		}
 		return a.leftBehind(fmt.Errorf("run file: %w", err), e.leave(ctx))
 	}
 	return a.drive(ctx, path, w, &record.File{Run: run}, e, set, found.possible(cells), f)
