@@ -76,6 +76,9 @@ func rounds(res analysis.Result) string {
 		case s.Warmup > 0:
 			text += fmt.Sprintf(" after %s s of warm-up", short(s.Warmup))
 		}
+		if windows := longerWindows(res); len(windows) > 0 {
+			text += " (" + join(windows) + ")"
+		}
 		if s.Turns && s.Together > 0 {
 			text += ", at most " + countOf(s.Together, "network") + " at once beside the baseline"
 		}
@@ -84,6 +87,20 @@ func rounds(res analysis.Result) string {
 		text += ", " + seconds(res.Elapsed) + " in all"
 	}
 	return capital(text) + "."
+}
+
+// longerWindows returns the tools whose trials were longer than the run's settings say, with their windows: most programs accept
+// whole seconds only. Those of the engine are as long as the settings say, except that a baseline has more turns.
+func longerWindows(res analysis.Result) (all []string) {
+	const longer = 1.2
+	var names []string
+	window := map[string]float64{}
+	for _, r := range res.Rows() {
+		if tool := r.Cell.Tool; tool != "engine" && r.Window > longer*res.Limits.Duration {
+			names, window[tool] = record.AddNew(names, tool), max(window[tool], r.Window)
+		}
+	}
+	return record.Each(names, func(tool string) string { return oneline.Number(window[tool], 2) + " s with " + tool })
 }
 
 // ending describes why the run stopped, and how far it came.
