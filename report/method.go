@@ -77,7 +77,7 @@ func rounds(res analysis.Result) string {
 			text += fmt.Sprintf(" after %s s of warm-up", short(s.Warmup))
 		}
 		if windows := longerWindows(res); len(windows) > 0 {
-			text += " (" + join(windows) + ")"
+			text += " (" + strings.Join(windows, "; ") + ")"
 		}
 		if s.Turns && s.Together > 0 {
 			text += ", at most " + countOf(s.Together, "network") + " at once beside the baseline"
@@ -100,7 +100,8 @@ func longerWindows(res analysis.Result) (all []string) {
 			names, window[tool] = record.AddNew(names, tool), max(window[tool], r.Window)
 		}
 	}
-	return record.Each(names, func(tool string) string { return oneline.Number(window[tool], 2) + " s with " + tool })
+	long := func(tool string) string { return oneline.Number(window[tool], 2) + " s" }
+	return record.Each(record.Gather(names, long), func(alike []string) string { return long(alike[0]) + " with " + enumerated(alike) })
 }
 
 // ending describes why the run stopped, and how far it came.
