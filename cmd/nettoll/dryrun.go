@@ -189,7 +189,7 @@ func planRows(w *tabwriter.Writer, cells []record.Cell) {
 		if c.IsNative() {
 			last = append(last, baselineText(c))
 		}
-		fmt.Fprintf(w, "%s\t%d\tIPv%d\t%s\t%s\t%s\t%s\t%s\n", c.Network, c.Hosts, c.Family, topologyText(c),
+		fmt.Fprintf(w, "%s\t%d\tIPv%d\t%s\t%s\t%s\t%s\t%s\n", networkText(c), c.Hosts, c.Family, topologyText(c),
 			workloadText(c), c.Tool, c.Placement, strings.Join(last, ", "))
 	}
 }
@@ -199,9 +199,9 @@ func planGroups(w *tabwriter.Writer, cells []record.Cell) {
 	axes := []planAxis{
 		{"networks", func(c record.Cell) string {
 			if c.IsNative() {
-				return c.Network + " (" + baselineText(c) + ")"
+				return networkText(c) + " (" + baselineText(c) + ")"
 			}
-			return c.Network
+			return networkText(c)
 		}},
 		{"families", func(c record.Cell) string { return fmt.Sprintf("IPv%d", c.Family) }},
 		{"servers×clients", topologyText},
@@ -248,6 +248,14 @@ const unchanged = "default"
 type planAxis struct {
 	name string
 	of   func(record.Cell) string
+}
+
+// networkText names a cell's network, and which of two twins it is, as reports do.
+func networkText(c record.Cell) string {
+	if c.Twin == 0 {
+		return c.Network
+	}
+	return fmt.Sprintf("%s #%d", c.Network, c.Twin)
 }
 
 func topologyText(c record.Cell) string {
