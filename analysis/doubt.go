@@ -217,7 +217,7 @@ func doubts(row Row, c series, in circumstances) warnings {
 	least := record.LeastRounds(1, in.level)
 	switch known := row.Reached; {
 	case known.N < least:
-		more := in.more(least + c.last() - known.N) // it has lost some
+		more := in.more(in.verdict + c.last() - known.N) // it has lost some
 		if c.ended() {
 			more = anew
 		}

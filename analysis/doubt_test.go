@@ -272,7 +272,7 @@ func TestRemediesAfterLostRounds(t *testing.T) {
 		lost          func(round int) bool
 		want          string
 	}{
-		{"now and then", "n", func(round int) bool { return round%3 != 0 }, "allow more rounds (--max-rounds 14)"},
+		{"now and then", "n", func(round int) bool { return round%3 != 0 }, "allow more rounds (--max-rounds 15)"},
 		{"given up", "n", func(round int) bool { return round > 4 }, "mend what failed, and begin another run"},
 		{"the baseline is given up", "host", func(round int) bool { return round > 4 }, "mend what failed, and begin another run"},
 	} {

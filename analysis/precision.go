@@ -16,6 +16,7 @@ type circumstances struct {
 	reached map[record.Cell]Reached
 	needed  map[record.Cell]bool // baselines of cells with figures: precision is requested of the ratios to them
 	last    int                  // round with a trial of any cell
+	verdict int                  // rounds that a verdict takes among the comparisons of the run
 	aim     Aim
 }
 
@@ -33,6 +34,7 @@ func newCircumstances(res Result, all []series) circumstances {
 	in := circumstances{judging: judgingOf(res.Limits), machine: res.Run.Machine, limits: res.Limits, bound: bound{end: res.End, gaveUp: gaveUp(res.End, res.EndDetail), maxRounds: res.Limits.MaxRounds},
 		reached: map[record.Cell]Reached{}, aim: Aim{Wanted: res.Limits.Precision}}
 	compared := comparedCells(all)
+	in.verdict = record.LeastRounds(max(compared, 1), in.level)
 	for _, c := range all {
 		in.reached[c.cell] = precision(c, res.Limits, compared)
 		in.last = max(in.last, c.last())
