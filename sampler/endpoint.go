@@ -37,10 +37,11 @@ func Endpoint(peer netip.Addr) (record.Endpoint, error) {
 	if e.Offloads, err = offloads(e.Device); err != nil {
 		return e, err
 	}
+	// A new namespace has the kernel's defaults of most of these, whatever was set on the machine.
 	for _, key := range []string{
 		"net/ipv4/tcp_congestion_control", "net/ipv4/tcp_rmem", "net/ipv4/tcp_wmem", "net/core/default_qdisc",
 		"net/ipv4/tcp_mtu_probing", "net/ipv4/tcp_window_scaling", "net/ipv4/tcp_timestamps", "net/ipv4/tcp_sack",
-		"net/ipv4/tcp_slow_start_after_idle",
+		"net/ipv4/tcp_slow_start_after_idle", "net/ipv4/tcp_moderate_rcvbuf", "net/ipv4/tcp_notsent_lowat",
 	} {
 		text, err := read(filepath.Join("/proc/sys", key))
 		if err != nil {

@@ -96,6 +96,18 @@ func TestEndpointDescribesTheDeviceTowardThePeer(t *testing.T) {
 	}
 }
 
+// TestEndpointKnowsWhatSlowsStreams has parameters that a machine can be tuned by, and its containers do not inherit.
+func TestEndpointKnowsWhatSlowsStreams(t *testing.T) {
+	ns := joined(t)
+	for name, value := range map[string]string{"tcp_moderate_rcvbuf": "0", "tcp_notsent_lowat": "16384"} {
+		iferr.Fatal(t, netns.SetSysctl(ns, "net/ipv4/"+name, value))
+		e, err := endpointIn(ns, peer4)
+		if got := e.Sysctls["net.ipv4."+name]; err != nil || got != value {
+			t.Errorf("%s is %q, %v, want %s", name, got, err, value)
+		}
+	}
+}
+
 func TestEndpointSeesLoopback(t *testing.T) {
 	e, err := endpointIn(joined(t), own4.Addr())
 	iferr.Fatal(t, err)
