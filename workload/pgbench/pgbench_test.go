@@ -165,6 +165,18 @@ func TestAdmitted(t *testing.T) {
 	}
 }
 
+// TestEnvironment has variables that would lead pgbench to a database of the user's, and ask for TLS.
+func TestEnvironment(t *testing.T) {
+	t.Setenv("PGHOSTADDR", "192.0.2.7")
+	t.Setenv("PGSSLMODE", "require")
+	forget()
+	for _, kv := range os.Environ() {
+		if strings.HasPrefix(kv, "PG") {
+			t.Errorf("pgbench is told %s", kv)
+		}
+	}
+}
+
 func TestVersions(t *testing.T) {
 	for said, want := range map[string]string{
 		"pgbench (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)":  "15.18",

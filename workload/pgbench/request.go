@@ -44,6 +44,7 @@ func transact(ctx context.Context, c *program.Course, r request) (program.Output
 	if err := r.admitted(ctx); err != nil {
 		return program.Output{}, fmt.Errorf("wait for the server at %v: %w", r.To, err)
 	}
+	forget()
 	var said logged
 	began := time.Now()
 	o, err := c.RunIn(ctx, c.Command, nil, func(dir string) (err error) {
@@ -56,6 +57,16 @@ func transact(ctx context.Context, c *program.Course, r request) (program.Output
 	text, err := json.Marshal(said)
 	o.Stdout += loggedMark + string(text) + "\n"
 	return o, err
+}
+
+// forget removes from the environment what libpq would read there about the databases of whoever runs nettoll, such as
+// PGHOSTADDR and PGSSLMODE.
+func forget() {
+	for _, kv := range os.Environ() {
+		if name, _, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "PG") {
+			os.Unsetenv(name)
+		}
+	}
 }
 
 // logged is a summary of pgbench's log for the window: the transactions of each connection, and how
