@@ -198,5 +198,9 @@ func overlay(dir string) error {
 	if err := errors.Join(os.Mkdir(upper, 0o755), os.Mkdir(work, 0o700)); err != nil {
 		return err
 	}
+	// dir gets its permissions: with a umask such as 077, programs of another user could not read the machine's files there.
+	if err := os.Chmod(upper, 0o755); err != nil {
+		return err
+	}
 	return wrap.Error(unix.Mount("overlay", dir, "overlay", 0, "lowerdir="+dir+",upperdir="+upper+",workdir="+work), "mount %s", dir)
 }
