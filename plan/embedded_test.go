@@ -66,7 +66,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestEmbedded checks that each suite can measure its least number of rounds within its budget.
+// TestEmbedded checks that each suite can measure its least number of rounds within its budget, and as many as a verdict takes.
 func TestEmbedded(t *testing.T) {
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
@@ -80,8 +80,8 @@ func TestEmbedded(t *testing.T) {
 			if need := f.Round * time.Duration(s.MinRounds); s.TimeBudget == 0 || need > s.TimeBudget {
 				t.Errorf("%d rounds of %d cells take %s, the budget is %s", s.MinRounds, f.Cells, need, s.TimeBudget)
 			}
-			// Suites of published tables have more comparisons than there is time for; a run says so.
-			if !slices.Contains([]string{"icc-2014", "cloud-2015"}, name) && f.Short(0) {
+			// With weaver, whose networks few machines can build, this suite takes more than an hour; a run says so.
+			if name != "cloud-2015" && f.Short(0) {
 				t.Errorf("%d rounds within the budget are too few for a verdict among %d comparisons, which takes %d", f.MaxRounds, f.Comparisons, f.Verdict)
 			}
 			if s.MinRounds < 6 {
