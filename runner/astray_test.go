@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 
 	"nettoll/internal/testutil/iferr"
@@ -46,6 +47,10 @@ func TestTurnThatWentAstray(t *testing.T) {
 			}
 			if got, _ := p.astray(); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
+			}
+			other.each = []workload.Result{{}, {Warnings: []record.Warning{{Code: workload.WarnOverran}}}}
+			if got, _ := p.astray(); strings.Contains(got, "not that network's turn") {
+				t.Errorf("%q, although the other network's turns overran", got)
 			}
 		})
 	}

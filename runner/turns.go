@@ -505,6 +505,9 @@ func (p *player) astray() (wrong string, common bool) {
 			if at, ok := o.proof.firstDevice(); ok && (o.proof.hops[at].Common || p.proof.crosses(o.proof.hops[at])) {
 				continue // such as lo of the machine, or its network card
 			}
+			if slices.ContainsFunc(o.each, overran) {
+				continue // on a busy machine it was still sending what belonged to its own turn
+			}
 			was, _ := s.before.first(o)
 			is, ok := s.after.first(o)
 			if bytes := more(was.Bytes, is.Bytes); ok && is.At == was.At && bytes > sum/2+background {
