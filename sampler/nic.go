@@ -37,19 +37,20 @@ func NIC(device, proc, sys string) (record.NIC, error) {
 	if n.Offloads, err = offloads(device); err != nil {
 		return n, err
 	}
-	tool, err := ethtool.NewEthtool()
+	err = nl.Ethtool("", func(tool *ethtool.Ethtool) error {
+		// Not every driver answers each of these.
+		n.Driver, _ = tool.DriverName(device)
+		if speed, err := tool.CmdGet(&ethtool.EthtoolCmd{}, device); err == nil && speed != unknownSpeed {
+			n.Speed = int(speed)
+		}
+		// The numbers of queues so far are how many the driver has room for; channels are those in use.
+		if c, err := tool.GetChannels(device); err == nil && c.CombinedCount+c.RxCount > 0 {
+			n.Receive, n.Transmit = int(c.CombinedCount+c.RxCount), int(c.CombinedCount+c.TxCount)
+		}
+		return nil
+	})
 	if err != nil {
-		return n, fmt.Errorf("sampler: ethtool: %w", err)
-	}
-	defer tool.Close()
-	// Not every driver answers each of these.
-	n.Driver, _ = tool.DriverName(device)
-	if speed, err := tool.CmdGet(&ethtool.EthtoolCmd{}, device); err == nil && speed != unknownSpeed {
-		n.Speed = int(speed)
-	}
-	// The numbers of queues so far are how many the driver has room for; channels are those in use.
-	if c, err := tool.GetChannels(device); err == nil && c.CombinedCount+c.RxCount > 0 {
-		n.Receive, n.Transmit = int(c.CombinedCount+c.RxCount), int(c.CombinedCount+c.TxCount)
+		return n, fmt.Errorf("sampler: %w", err)
 	}
 	at := filepath.Join(sys, "class/net", device)
 	if shown, err := number(filepath.Join(at, "ifindex"), 0); err != nil || shown != index {

@@ -7,11 +7,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/safchain/ethtool"
 	"golang.org/x/sys/unix"
-
-	"nettoll/internal/netns"
-	"nettoll/internal/wrap"
 )
 
 // packetBuffer is the size of the receive buffer in bytes; the kernel grants at most its
@@ -81,40 +77,4 @@ func TUN(name string) (*os.File, error) {
 	}
 	// Go's runtime can wait for the file only now that the device is made.
 	return os.NewFile(uintptr(fd), tunControl), nil
-}
-
-// txChecksum is the kernel's name of the feature that "ethtool -K DEVICE tx off" turns off for a veth
-// device.
-const txChecksum = "tx-checksum-ip-generic"
-
-// Ethtool calls fn with ethtool's interface to the network namespace at path; "" means the current one.
-func Ethtool(path string, fn func(*ethtool.Ethtool) error) error {
-	return netns.Do(path, func() error {
-		tool, err := ethtool.NewEthtool()
-		if err != nil {
-			return fmt.Errorf("ethtool: %w", err)
-		}
-		defer tool.Close()
-		return fn(tool)
-	})
-}
-
-// CompleteChecksums makes the kernel compute the checksums, and do the segmentation, of packets that
-// leave through a device of the namespace at path. Otherwise both are left to hardware that a virtual
-// device does not have, and a program that receives the frames gets wrong ones.
-func CompleteChecksums(path, device string) error {
-	return Ethtool(path, func(tool *ethtool.Ethtool) error {
-		return wrap.Error(tool.Change(device, map[string]bool{txChecksum: false}), "turn %s of %s off", txChecksum, device)
-	})
-}
-
-// Offload reports whether an offload, by the kernel's name, is on for a device of the namespace at
-// path.
-func Offload(path, device, name string) (on bool, err error) {
-	err = Ethtool(path, func(tool *ethtool.Ethtool) error {
-		state, err := tool.Features(device)
-		on = state[name]
-		return wrap.Error(err, "offloads of %s", device)
-	})
-	return on, err
 }
