@@ -289,13 +289,23 @@ func TestSentTools(t *testing.T) {
 	}
 }
 
-// TestToolsThatStay measures with a program that needs more files than can be sent: the reason is one line.
+// TestToolsThatStay measures with a program that needs more files than can be sent: the reason is one line, and the run has no
+// result.
 func TestToolsThatStay(t *testing.T) {
 	_, err := toolByName(nil)["pgbench"].Pack()
 	platformtest.Require(t, "pgbench", err)
 	sshtest.Start(t, platform.Underlay{}, bare(t))
-	file, _ := runOn(t, "ssh:native", "--hosts-ssh", "a", "--tools", "pgbench", "--workloads", record.Postgres)
-	for _, trial := range file.Trials {
+	path := filepath.Join(t.TempDir(), "run.ndjson")
+	args := slices.Concat([]string{"run", "-o", path}, quickly, []string{"ssh:native", "--hosts-ssh", "a", "--tools", "pgbench", "--workloads", record.Postgres})
+	cmd := exec.Command("nettoll", args...)
+	if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != exitFailure {
+		t.Errorf("exit status %d: %s", cmd.ProcessState.ExitCode(), out)
+	}
+	trials := read(t, path).Trials
+	if len(trials) == 0 {
+		t.Error("there is no trial")
+	}
+	for _, trial := range trials {
 		if trial.Status != record.Skipped || !strings.Contains(trial.Reason, "that of this machine cannot be sent: it needs other files, too") || trial.Remedy != "install it there" {
 			t.Errorf("%s: %s: %s", trial.Cell.Tool, trial.Status, trial.Reason)
 		}
