@@ -35,6 +35,8 @@ const inCluster = "NETTOLL_TEST_IN_CLUSTER"
 func TestOwnCluster(t *testing.T) {
 	turn.Alternate(t, 0, "kube", "network/kubernetes", "platform/kubernetes")
 	requireCluster(t)
+	_, err := exec.LookPath("metallb-controller")
+	platformtest.Require(t, "metallb-controller", err)
 	self, err := os.Executable()
 	iferr.Fatal(t, err)
 	cni := record.CNIBridge
@@ -125,9 +127,11 @@ func (a admin) request(method, path string, in, out any) error {
 func (a admin) balance(t *testing.T, namespace string) {
 	t.Helper()
 	program, err := exec.LookPath("metallb-controller")
-	platformtest.Require(t, "metallb-controller", err)
-	kinds, err := filepath.Glob(filepath.Join(filepath.Dir(program), "metallb", "*.yaml"))
 	iferr.Fatal(t, err)
+	kinds, err := filepath.Glob(filepath.Join(filepath.Dir(program), "metallb", "*.yaml"))
+	if err != nil || len(kinds) == 0 {
+		t.Fatalf("beside %s there are no kinds of objects (%v): make kube", program, err)
+	}
 	for _, kind := range kinds {
 		text, err := yaml.YAMLToJSON([]byte(content(t, kind)))
 		iferr.Fatal(t, err)
