@@ -229,6 +229,7 @@ func mounts() error {
 
 // emptyRun mounts an empty /run, in which there are only the folders of Programs.
 func emptyRun() error {
+	defer unix.Umask(unix.Umask(0o022)) // programs of other users look there, too
 	kept := map[string]*os.File{}
 	for _, dir := range Programs() {
 		f, err := os.OpenFile(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
