@@ -336,6 +336,9 @@ func (f *runFlags) override(s *plan.Suite, named bool) error {
 	if given("min-rounds") && !given("max-rounds") {
 		s.MaxRounds = max(s.MaxRounds, f.asked.MinRounds)
 	}
+	if given("turns") && !s.Turns && !given("together") { // without turns, networks never stand at once
+		s.Together = 0
+	}
 	if given("tools") && !given("workloads") {
 		s.LeaveUndriven()
 	}
