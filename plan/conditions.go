@@ -135,7 +135,7 @@ func (s Suite) checkConditions() error {
 // Underlay is the shape of each host's link to the others. The zero value is unshaped.
 type Underlay struct {
 	Instance string        // machine type whose network it imitates; the rate may be left to Known.Shape
-	Rate     uint64        // bit/s that a host can send
+	Rate     uint64        // bit/s that a host can send, and receive
 	Delay    time.Duration // added to each packet that a host sends; whole microseconds
 }
 

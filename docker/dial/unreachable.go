@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"nettoll/internal/oneline"
+	"nettoll/platform"
 )
 
 // Unreachable states in one line why an engine cannot be used, and what would fix it.
@@ -72,7 +73,7 @@ func explain(t Target, err error) *Unreachable {
 	case errors.As(err, new(*sshFailed)):
 		u.Remedy = t.tryLogin()
 	case is(exec.ErrNotFound):
-		u.Reason, u.Remedy = "ssh is not installed here", "install it (apt install openssh-client)"
+		u.Reason, u.Remedy = "ssh is not installed here", platform.Install("openssh-client")
 
 	case local && is(fs.ErrNotExist):
 		u.Reason, u.Remedy = "no such socket", start

@@ -73,7 +73,7 @@ func (p *parts) builder(v variant, number int) plumb.Builder {
 	return func(ctx context.Context, s *plumb.Site, h *plumb.Host) (b plumb.Built, err error) {
 		found, err := daemon.Find(nil, programs...)
 		if missing, ok := errors.AsType[*platform.Unsupported](err); ok {
-			return b, &platform.Unsupported{Feature: "Open vSwitch", Option: missing.Needs(), Remedy: getOVS + " there", Err: missing.Err}
+			return b, &platform.Unsupported{Feature: "Open vSwitch", Option: missing.Needs(), Remedy: "on that machine: " + getOVS, Err: missing.Err}
 		}
 		if err != nil {
 			return b, err

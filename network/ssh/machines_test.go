@@ -435,7 +435,7 @@ func TestWithoutPrograms(t *testing.T) {
 	})
 	_, err := driver(t, "ovs-userspace-vxlan").Connect(t.Context(), network.Topology{Hosts: 2, Servers: 1, Clients: 1}, onMachines(t))
 	var missing *platform.Unsupported
-	if !errors.As(err, &missing) || missing.Feature != "Open vSwitch on h2 (ssh b)" || missing.Option != "the program ovs-vswitchd" || missing.Remedy != "apt install openvswitch-switch there" {
+	if !errors.As(err, &missing) || missing.Feature != "Open vSwitch on h2 (ssh b)" || missing.Option != "the program ovs-vswitchd" || missing.Remedy != "on that machine: apt install openvswitch-switch" {
 		t.Errorf("error %v (%+v)", err, missing)
 	}
 }

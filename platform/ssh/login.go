@@ -59,7 +59,7 @@ func (s *SSH) connect(ctx context.Context, name, target string) (*machine, error
 		Path: "ssh", Args: []string{"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=" + connectTime, "--", target, command(mark, s.o.Sudo)},
 	})
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-		return nil, &unreachable{target, errors.New("there is no ssh here"), "install it, as by apt install openssh-client"}
+		return nil, &unreachable{target, errors.New("there is no ssh here"), platform.Install("openssh-client")}
 	}
 	if err != nil && asked.Err() != nil {
 		return nil, context.Cause(asked)
