@@ -220,6 +220,8 @@ type Hop struct {
 	// Common means that others use it, too, and that other networks' payload can cross it although their paths do not name
 	// it, as with the network card of a machine.
 	Common bool
+	// Packs means that what crosses may be several packets of containers in one, so that their number proves nothing.
+	Packs bool
 	// May means that it is not known beforehand whether the payload crosses the device. It belongs to the path if it counts
 	// at least half of the bytes that the first devices on the paths of its pairs count in the turns of its network. Otherwise
 	// it is left out, also if it cannot be read.

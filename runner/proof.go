@@ -117,7 +117,7 @@ func (p *proof) finish(ctx context.Context, pairs []workload.Crossed) ([]record.
 		hops, ok := p.judge(after, pairs)
 		within := settleLate
 		for i, h := range p.hops {
-			if !hops[i].OK && !h.May && h.Kind != network.Proxy && !h.Common {
+			if !hops[i].OK && !h.May && h.Kind != network.Proxy && (!h.Common || h.Absent) {
 				within = settle
 			}
 		}
@@ -210,7 +210,7 @@ func (p *proof) judge(after []network.Count, pairs []workload.Crossed) ([]record
 		case h.Absent:
 			r.Need = sum.Bytes/2 + background
 			r.OK = got <= r.Need
-		case got >= r.Need && (h.Kind == network.Device || h.Kind == network.Rule) && r.Packets < sum.Transactions:
+		case got >= r.Need && !h.Packs && (h.Kind == network.Device || h.Kind == network.Rule) && r.Packets < sum.Transactions:
 			r.Unit, r.Need = "packets", sum.Transactions
 		default:
 			r.OK = got >= r.Need && got > 0

@@ -94,6 +94,11 @@ func TestTransactionsArePackets(t *testing.T) {
 		if got := verdict(hops); ok != c.ok || got != c.said {
 			t.Errorf("%d of %d transactions crossed a %s: %v, %q, want %v, %q", c.part, transactions, c.kind, ok, got, c.ok, c.said)
 		}
+		p.hops[0].Packs = true
+		_, ok = p.judge([]network.Count{after}, []workload.Crossed{{Bytes: size * transactions, Conns: 1, Transactions: transactions}})
+		if enough := after.Bytes >= size*transactions || c.ok; ok != enough {
+			t.Errorf("%d bytes crossed a %s that packs: %v, want %v", after.Bytes, c.kind, ok, enough)
+		}
 	}
 }
 

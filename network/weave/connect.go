@@ -101,7 +101,11 @@ func (v variant) mtu(underlay int) int {
 
 func (n *build) hops(from, to *plumb.Node, _ network.Family) []network.Hop {
 	hops := append([]network.Hop{from.Hop(), from.PortHop()}, n.own(from.Host)...)
-	hops = append(hops, from.Host.UplinkHop(), to.Host.UplinkHop())
+	for _, h := range []*plumb.Host{from.Host, to.Host} {
+		up := h.UplinkHop()
+		up.Packs = !n.fast // sleeve sends several frames in a datagram
+		hops = append(hops, up)
+	}
 	return append(append(hops, n.own(to.Host)...), to.PortHop(), to.Hop())
 }
 
