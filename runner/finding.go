@@ -380,14 +380,20 @@ func (s *session) diagnose(ctx context.Context, t *record.Trial, links []link, b
 		return failure
 	}
 	all := findings(ev)
-	var cause *finding
-	explains := []string{FoundChecksums, FoundTracking, FoundNeighbours}
-	if i := slices.IndexFunc(all, func(f finding) bool { return slices.Contains(explains, f.code) }); i >= 0 {
-		cause = &all[i]
-	} else if hole, ok := s.probe(ctx, ev, links[0]); ok {
-		// A black hole says more than that packets may be too large.
-		all = append([]finding{hole}, slices.DeleteFunc(all, func(f finding) bool { return f.code == FoundMTU })...)
-		cause = &hole
+	found := func(codes ...string) *finding {
+		if i := slices.IndexFunc(all, func(f finding) bool { return slices.Contains(codes, f.code) }); i >= 0 {
+			return &all[i]
+		}
+		return nil
+	}
+	cause := found(FoundChecksums)
+	if cause == nil {
+		cause = found(FoundTracking, FoundNeighbours) // unless a probe finds more: the table may have been full for others
+		if hole, ok := s.probe(ctx, ev, links[0]); ok {
+			// A black hole says more than that packets may be too large.
+			all = append([]finding{hole}, slices.DeleteFunc(all, func(f finding) bool { return f.code == FoundMTU })...)
+			cause = &hole
+		}
 	}
 	for _, f := range all {
 		t.Warnings = append(t.Warnings, f.warning())

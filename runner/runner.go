@@ -57,6 +57,7 @@ type Runner struct {
 	probed  map[string]bool          // networks that can be built here, and tools that can be used
 	usable  map[string]error         // what the probes of platforms returned, by platform name
 	probing sync.Mutex               // held by networks that are built or readied concurrently
+	strays  []string                 // contests, by key, of which a network takes another path than it should
 	can     plan.Able                // which networks can stand together, and take turns
 	rests   bool                     // connections of some networks rest during the turns of others
 }

@@ -119,10 +119,15 @@ func (r *Runner) takeTurns(ctx context.Context, c plan.Contest, in []*session, r
 		})
 	}
 	finishing.Wait()
-	if p, ok := record.First(players, func(p *player) bool { return p != nil && p.behind != "" }); ok && !late {
-		// Some network cards count late. Whole trials can wait for their counters, and are invalid if that was not the reason.
+	if p, ok := record.First(players, func(p *player) bool { return p != nil && p.behind != "" }); ok && !late && !slices.Contains(r.strays, c.Key()) {
+		// Some network cards count late. Whole trials can wait for their counters. If one of them is invalid, that was not the
+		// reason, and in further rounds only what strays is.
 		why := fmt.Errorf("it has a whole trial, since turns were not proved by a device that others use, too, as network cards that count late: %s", p.behind)
-		return r.insteadOfTurns(outer, c, in, round, why), since, false
+		trials = r.insteadOfTurns(outer, c, in, round, why)
+		if slices.ContainsFunc(trials, func(t record.Trial) bool { return t.Status == record.Invalid }) {
+			r.strays = append(r.strays, c.Key())
+		}
+		return trials, since, false
 	}
 	return trials, first, late
 }
@@ -499,7 +504,7 @@ func (p *player) astray() (wrong string, common bool) {
 		}
 		in := fmt.Sprintf("in turn %d of %d: ", i+1, len(p.readings))
 		if wrong, h := p.unproved(t, nil); sum >= least && wrong != "" {
-			return in + wrong, h.Common
+			return in + wrong, h.Common && !h.Absent
 		}
 		for _, o := range s.before.others(p) {
 			if at, ok := o.proof.firstDevice(); ok && (o.proof.hops[at].Common || p.proof.crosses(o.proof.hops[at])) {
@@ -520,7 +525,7 @@ func (p *player) astray() (wrong string, common bool) {
 		return "", false
 	}
 	if wrong, h := p.unproved(all, p.shared); wrong != "" {
-		return "in its turns together: " + wrong, h.Common
+		return "in its turns together: " + wrong, h.Common && !h.Absent
 	}
 	return "", false
 }
