@@ -2,13 +2,13 @@ package kube
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
 	"net/netip"
 	"regexp"
 	"strings"
 
 	"nettoll/internal/daemon"
+	"nettoll/internal/nl"
 	"nettoll/internal/nsexec"
 	"nettoll/internal/plumb"
 	"nettoll/platform"
@@ -23,7 +23,7 @@ type ProxyMode struct {
 	// VirtualServers says that IPVS translates. conntrack does not give its connections the status DNAT.
 	VirtualServers bool
 
-	list  func(six bool) []string // the command that prints the rules of an IP version
+	list  func(six bool) []string // the command that prints the rules of an IP version; nil for virtual servers
 	entry *regexp.Regexp          // matches the rule, or element, of a service's port that has an endpoint; with the service's address
 }
 
@@ -61,9 +61,6 @@ var (
 			{Name: "ipset", Get: platform.Install("ipset"), InPath: true}, {Name: "iptables", Get: platform.Install("iptables"), InPath: true},
 		},
 		Needs: []plumb.Need{plumb.Dummy, plumb.IPVS}, VirtualServers: true,
-		list: func(bool) []string { return []string{"cat", "/proc/net/ip_vs"} },
-		// IPv4 addresses are in hexadecimal, those of IPv6 in brackets.
-		entry: regexp.MustCompile(`(?m)^[A-Z]+ +\[?([0-9A-Fa-f:]+?)\]?:[0-9A-F]{4} .*\n  -> `),
 	}
 )
 
@@ -101,27 +98,25 @@ func (m ProxyMode) Serves(ctx context.Context, node platform.Host, want map[neti
 // served returns the addresses of services of an IP version that a node translates to endpoints, each with the number of its
 // ports for which it does.
 func (m ProxyMode) served(ctx context.Context, node platform.Host, six bool) (map[netip.Addr]int, error) {
+	ports := map[netip.Addr]int{}
+	if m.VirtualServers {
+		all, err := nl.VirtualServers(node.Facts().NetNS)
+		for _, at := range all {
+			ports[at.Addr()]++
+		}
+		return ports, err
+	}
 	command := m.list(six)
 	var out strings.Builder
 	if err := nsexec.Run(ctx, node, platform.Command{Path: command[0], Args: command[1:], Stdout: &out}); err != nil {
 		return nil, fmt.Errorf("%s: %w", command[0], err)
 	}
-	ports := map[netip.Addr]int{}
 	for _, found := range m.entry.FindAllStringSubmatch(out.String(), -1) {
-		if at, ok := addrOf(found[1]); ok {
+		if at, err := netip.ParseAddr(found[1]); err == nil {
 			ports[at]++
 		}
 	}
 	return ports, nil
-}
-
-// addrOf parses an address in the usual form, or as 8 hexadecimal digits.
-func addrOf(s string) (netip.Addr, bool) {
-	if digits, err := hex.DecodeString(s); err == nil {
-		return netip.AddrFromSlice(digits)
-	}
-	at, err := netip.ParseAddr(s)
-	return at, err == nil
 }
 
 // ServiceRange returns the range of the addresses of services, the --service-cluster-ip-range. That of IPv6

@@ -1,6 +1,12 @@
 package nl
 
 import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net/netip"
+
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
@@ -48,8 +54,88 @@ func RemoveDatapath(path, name string) error {
 const (
 	virtualServerFamily  = "IPVS"
 	virtualServerVersion = 1
+	virtualServerGet     = 4  // IPVS_CMD_GET_SERVICE
+	virtualServerGetEnd  = 8  // IPVS_CMD_GET_DEST
 	virtualServerFlush   = 17 // IPVS_CMD_FLUSH
+
+	virtualServerIn   = 1 // IPVS_CMD_ATTR_SERVICE, with the attributes below
+	virtualServerIP   = 1 // IPVS_SVC_ATTR_AF
+	virtualServerAddr = 3 // IPVS_SVC_ATTR_ADDR: 16 bytes, of which IPv4 has the first four
+	virtualServerPort = 4 // IPVS_SVC_ATTR_PORT, in network order; the protocol is before the address
 )
+
+// VirtualServers returns the addresses and ports of the virtual servers of IPVS that have an endpoint, in the namespace at path, each as
+// often as it has protocols. /proc/net/ip_vs lacks some of them if it is longer than a page and other namespaces have virtual
+// servers, too: the kernel counts these when it goes on, and not when it begins (ip_vs_info_array in Linux 6.1).
+func VirtualServers(path string) (all []netip.AddrPort, err error) {
+	err = netns.Do(path, func() error {
+		family, err := genericFamily(virtualServerFamily)
+		if err != nil {
+			return err
+		}
+		dump := func(command uint8, of ...nl.NetlinkRequestData) ([][]byte, error) {
+			return ask(func() ([][]byte, error) {
+				req := nl.NewNetlinkRequest(int(family.ID), unix.NLM_F_DUMP)
+				req.AddData(&nl.Genlmsg{Command: command, Version: virtualServerVersion})
+				for _, data := range of {
+					req.AddData(data)
+				}
+				return req.Execute(unix.NETLINK_GENERIC, 0)
+			})
+		}
+		servers, err := dump(virtualServerGet)
+		if err != nil {
+			return err
+		}
+		for _, message := range servers {
+			at, name, err := virtualServer(message)
+			if err != nil {
+				return err
+			}
+			ends, err := dump(virtualServerGetEnd, name)
+			if err != nil {
+				return err
+			}
+			if len(ends) > 0 {
+				all = append(all, at)
+			}
+		}
+		return nil
+	})
+	return all, wrap.Error(err, "list virtual servers")
+}
+
+// virtualServer returns the address and port of a virtual server that a message describes, and the attribute that names it in
+// requests. Those that are known by a mark of the firewall have no address.
+func virtualServer(message []byte) (at netip.AddrPort, name *nl.RtAttr, err error) {
+	outer, err := nl.ParseRouteAttr(message[min(nl.SizeofGenlmsg, len(message)):])
+	if err != nil || len(outer) == 0 {
+		return at, nil, fmt.Errorf("a virtual server without attributes (%w)", cmp.Or(err, io.ErrUnexpectedEOF))
+	}
+	attrs, err := nl.ParseRouteAttr(outer[0].Value)
+	if err != nil {
+		return at, nil, err
+	}
+	name = nl.NewRtAttr(virtualServerIn|unix.NLA_F_NESTED, nil)
+	var family uint16
+	var addr netip.Addr
+	for _, a := range attrs {
+		switch kind := a.Attr.Type; {
+		case kind > virtualServerPort:
+			continue
+		case kind == virtualServerIP && len(a.Value) >= 2:
+			family = binary.NativeEndian.Uint16(a.Value)
+		case kind == virtualServerAddr && len(a.Value) == 16:
+			if addr = netip.AddrFrom16([16]byte(a.Value)); family == unix.AF_INET {
+				addr = netip.AddrFrom4([4]byte(a.Value[:4]))
+			}
+		case kind == virtualServerPort && len(a.Value) >= 2:
+			at = netip.AddrPortFrom(addr, binary.BigEndian.Uint16(a.Value))
+		}
+		name.AddRtAttr(int(a.Attr.Type), a.Value)
+	}
+	return at, name, nil
+}
 
 // RemoveVirtualServers removes all virtual servers of IPVS from the namespace at path.
 func RemoveVirtualServers(path string) error {
