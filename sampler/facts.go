@@ -76,7 +76,9 @@ func usableCPUs(sys string) ([]record.CPU, error) {
 		if c.Package, err = number(filepath.Join(topology, "physical_package_id"), 0); err != nil {
 			return nil, err
 		}
-		if c.Core, err = first(filepath.Join(topology, "thread_siblings_list"), id); err != nil {
+		// The core is named by its first CPU: the kernel's core_id begins anew in each cluster of an arm64 machine, and in
+		// each die of others.
+		if c.Core, err = number(filepath.Join(topology, "thread_siblings_list"), id); err != nil {
 			return nil, err
 		}
 		cpus = append(cpus, c)
@@ -119,8 +121,8 @@ func slowCPUs(sys string, cpus []record.CPU) func(id int) bool {
 	return func(id int) bool { return slow[id] }
 }
 
-// number reads a file that holds one number. If the file does not exist, as on machines that do not
-// show their topology, it returns the assumed number.
+// number reads a file that holds one number, or the first of a list of CPUs, such as 0-1 or 0,8. If the file does not exist, as on
+// machines that do not show their topology, it returns the assumed number.
 func number(path string, assumed int) (int, error) {
 	text, err := read(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -129,21 +131,7 @@ func number(path string, assumed int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	n, err := strconv.Atoi(text)
-	return n, wrap.Error(err, "sampler: %s", path)
-}
-
-// first reads a file with a list of CPUs, such as 0-1 or 0,8, and returns the first of them, or assumed as number does. It names the
-// core whose CPUs are listed: the kernel's core_id begins anew in each cluster of an arm64 machine, and in each die of others.
-func first(path string, assumed int) (int, error) {
-	text, err := read(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return assumed, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	if end := strings.IndexAny(text, ",-"); end > 0 {
+	if end := strings.IndexAny(text, ",-"); end > 0 { // not the sign of a number
 		text = text[:end]
 	}
 	n, err := strconv.Atoi(text)
