@@ -100,7 +100,7 @@ func (m ProxyMode) Serves(ctx context.Context, node platform.Host, want map[neti
 func (m ProxyMode) served(ctx context.Context, node platform.Host, six bool) (map[netip.Addr]int, error) {
 	ports := map[netip.Addr]int{}
 	if m.VirtualServers {
-		all, err := nl.VirtualServers(node.Facts().NetNS)
+		all, err := nl.VirtualServers(node.Facts().NetNS, six)
 		for _, at := range all {
 			ports[at.Addr()]++
 		}

@@ -64,10 +64,11 @@ const (
 	virtualServerPort = 4 // IPVS_SVC_ATTR_PORT, in network order; the protocol is before the address
 )
 
-// VirtualServers returns the addresses and ports of the virtual servers of IPVS that have an endpoint, in the namespace at path, each as
-// often as it has protocols. /proc/net/ip_vs lacks some of them if it is longer than a page and other namespaces have virtual
-// servers, too: the kernel counts these when it goes on, and not when it begins (ip_vs_info_array in Linux 6.1).
-func VirtualServers(path string) (all []netip.AddrPort, err error) {
+// VirtualServers returns the addresses and ports of the virtual servers of IPVS that have an endpoint, of one IP version in the
+// namespace at path, each as often as it has protocols. /proc/net/ip_vs lacks some of them if it is longer than a page and other
+// namespaces have virtual servers, too: the kernel counts these when it goes on, and not when it begins (ip_vs_info_array in Linux
+// 6.1).
+func VirtualServers(path string, six bool) (all []netip.AddrPort, err error) {
 	err = netns.Do(path, func() error {
 		family, err := genericFamily(virtualServerFamily)
 		if err != nil {
@@ -91,6 +92,9 @@ func VirtualServers(path string) (all []netip.AddrPort, err error) {
 			at, name, err := virtualServer(message)
 			if err != nil {
 				return err
+			}
+			if at.Addr().Is6() != six {
+				continue
 			}
 			ends, err := dump(virtualServerGetEnd, name)
 			if err != nil {
