@@ -269,7 +269,7 @@ func TestInterrupted(t *testing.T) {
 
 func TestNoSSH(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	refused(t, machines(t, 1, Options{}).Probe(t.Context()), "ssh a: there is no ssh here; install it")
+	refused(t, machines(t, 1, Options{}).Probe(t.Context()), "ssh a: there is no ssh here; "+platform.Install("openssh-client"))
 }
 
 func TestConformance(t *testing.T) {
