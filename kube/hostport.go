@@ -5,11 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"nettoll/internal/await"
+	"nettoll/internal/cgroup"
 	"nettoll/internal/netns"
 	"nettoll/internal/nsexec"
 	"nettoll/internal/wrap"
@@ -48,7 +53,7 @@ func forgetHostPorts(ctx context.Context, gone map[*Node]int) error {
 			if n.published.pods -= pods; n.published.pods > 0 {
 				return nil
 			}
-			err := n.resetLocalnet()
+			err := errors.Join(n.resetLocalnet(), n.portmapEnded(ctx))
 			for _, program := range []string{"iptables", "ip6tables"} {
 				err = errors.Join(err, n.dropPortmap(ctx, program))
 			}
@@ -69,6 +74,21 @@ func (n *Node) resetLocalnet() error {
 		return err
 	}
 	return nil
+}
+
+// portmapEnded waits until the plugin does not run on the node. A pod that is removed while it is being started is gone for
+// the API server before its network is removed, and the plugin makes its chain once more to remove it.
+func (n *Node) portmapEnded(ctx context.Context) error {
+	return await.Until(ctx, endTime, 5*time.Millisecond, func(context.Context) (missing, err error) {
+		for _, root := range cgroup.Roots() {
+			for _, pid := range cgroup.Processes(filepath.Join(root, n.system())) {
+				if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); string(name) == "portmap\n" {
+					return fmt.Errorf("portmap did not end within %v", endTime), nil
+				}
+			}
+		}
+		return nil, nil
+	})
 }
 
 // dropPortmap removes the plugin's chains, and the rules that jump to them, of an IP version.
