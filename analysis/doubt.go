@@ -112,7 +112,7 @@ func (b bound) more(rounds int) string {
 	case record.EndMaxRounds:
 		return fmt.Sprintf("allow more rounds (--max-rounds %d)", rounds)
 	}
-	return "resume this run (--resume)"
+	return "resume this run (--resume" + limit + ")"
 }
 
 // Budget formats seconds as a time limit that leaves a tenth to spare.

@@ -209,7 +209,7 @@ func TestRemedies(t *testing.T) {
 	}{
 		{"not precise, budget", WarnNotPrecise, record.EndBudget, 8, 60, "(--time-budget 35m --max-rounds 250)", "allow more rounds"},
 		{"not precise, rounds", WarnNotPrecise, record.EndMaxRounds, 8, 60, "(--max-rounds ", "--time-budget"},
-		{"not precise, interrupted", WarnNotPrecise, record.EndInterrupted, 8, 60, "(--resume)", "--max-rounds"},
+		{"not precise, interrupted", WarnNotPrecise, record.EndInterrupted, 8, 60, "(--resume --max-rounds 250)", "--min-rounds"},
 		{"two rounds, budget", WarnTooFewRounds, record.EndBudget, 2, 20, "(--time-budget 2m)", "--min-rounds"},
 		{"two rounds, limit", WarnTooFewRounds, record.EndMaxRounds, 2, 20, "(--max-rounds 6)", "--min-rounds"},
 	} {
@@ -238,7 +238,7 @@ func TestRemediesThatAreMoreRounds(t *testing.T) {
 		record.EndBudget:      "allow more time (--time-budget 5m --max-rounds 24)",
 		record.EndMaxRounds:   "allow more rounds (--max-rounds 24)",
 		record.EndPrecision:   "ask for more rounds (--min-rounds 24 --max-rounds 24)",
-		record.EndInterrupted: "resume this run (--resume)",
+		record.EndInterrupted: "resume this run (--resume --max-rounds 24)",
 		record.EndFailed:      "mend what failed, and begin another run", // everything was given up
 	} {
 		res := Analyze(file(end))
