@@ -426,6 +426,6 @@ func uncovered(trials []*record.Trial, in circumstances) []Warning {
 	}
 	return []Warning{{WarnUncovered,
 		fmt.Sprintf("in %d of %d trials the counted transactions cover less than %s of the window, as little as %s: the rest was spent in slow ones that began before it, on lost datagrams, or waiting for a CPU",
-			n, known, Percent(leastCovered), Percent(least)),
+			n, known, Percent(leastCovered), Percent(math.Floor(1000*least+1e-9)/1000)), // rounded up, it could be as much as the limit
 		"the slowest are missing from the percentiles: " + in.longer(trials[0].Cell.Tool) + ", or stop other work on the machine"}}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -222,6 +223,10 @@ func TestUncovered(t *testing.T) {
 	w := warningOf(t, rowOf(t, Analyze(fileOf(trials...)), "host").Warnings, WarnUncovered)
 	if want := "in 2 of 4 trials the counted transactions cover less than 98% of the window, as little as 42%"; len(w.Text) < len(want) || w.Text[:len(want)] != want {
 		t.Errorf("warning is %q", w.Text)
+	}
+	trials[2].Covered, trials[4].Covered = 0.97996, 1
+	if all := uncovered(each(trials), circumstances{}); len(all) != 1 || !strings.Contains(all[0].Text, "less than 98% of the window, as little as 97.9%:") {
+		t.Errorf("warnings %v", all)
 	}
 	if all := uncovered(each(trials[:2]), circumstances{}); len(all) > 0 {
 		t.Errorf("warnings %v", all)
