@@ -465,9 +465,9 @@ func runDoubts(f *record.File, res Result, in circumstances) (out warnings) {
 		out.add(WarnUnfinished, "what was measured is valid; "+then, "%s; complete rounds: %d", text, res.Rounds)
 	}
 	// If a run has too few rounds for any comparison at all, rows report that.
-	if m, most := res.Multiplicity, res.mostRounds(); most >= record.LeastRounds(1, res.Level) && most < m.Least {
+	if m, most := res.Multiplicity, res.mostRounds(); m.NotKnown > 0 && most >= record.LeastRounds(1, res.Level) && most < m.Least {
 		out.add(WarnShort, in.more(m.Least+in.last-most)+", or compare fewer networks at once",
-			"%d rounds are too few for a verdict: among %d comparisons no difference, however large, is certain with fewer than %d", most, m.Tested(), m.Least)
+			"%d rounds are too few to call anything different: among %d comparisons no difference, however large, is certain with fewer than %d", most, m.Tested(), m.Least)
 	}
 	if slices.ContainsFunc(res.Scenarios, func(s Scenario) bool { return s.Cell.Placement == record.PlacementFree }) {
 		out.add(WarnPlacement, "use --placement same or distinct",

@@ -66,6 +66,17 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+// Where all comparisons are decided, more rounds are not asked for.
+func TestVerdictsThatNeedNoMoreRounds(t *testing.T) {
+	res := Analyze(fileOf(several(8, 1, 1, 1, 1, 1)...))
+	if m := res.Multiplicity; m.Same != m.Primary || m.Least <= 8 {
+		t.Fatalf("%+v", m)
+	}
+	if slices.Contains(codes(res.Warnings), WarnShort) {
+		t.Errorf("%v", res.Warnings)
+	}
+}
+
 // Comparisons with too few rounds of their own do not raise the number of rounds that a verdict on the others takes.
 func TestVerdictsWithoutTheUntested(t *testing.T) {
 	trials := slices.DeleteFunc(several(8, 0.7, 0.8, 0.6, 0.5, 1), func(t record.Trial) bool {
