@@ -5,6 +5,7 @@ package analysis
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"math"
 	"path"
@@ -434,6 +435,16 @@ func emulated(f *record.File) string {
 	return ""
 }
 
+// measured reports whether any cell has figures.
+func measured(res Result) bool {
+	for _, r := range res.Rows() {
+		if r.Status == record.OK {
+			return true
+		}
+	}
+	return false
+}
+
 // runDoubts returns the warnings about the run as a whole.
 func runDoubts(f *record.File, res Result, in circumstances) (out warnings) {
 	if which := emulated(f); which != "" {
@@ -441,8 +452,12 @@ func runDoubts(f *record.File, res Result, in circumstances) (out warnings) {
 			"%s is emulated in software: no figure here says anything about performance", which)
 	}
 	if used, cpus := othersUse(f); used > busyLimit*float64(cpus) {
+		all := "one CPU"
+		if cpus > 1 {
+			all = fmt.Sprintf("%d CPUs", cpus)
+		}
 		out.add(WarnBusy, "stop other work on the machine, and measure again",
-			"other work used %s of the machine's %d CPUs between trials: a receiver that waits for a CPU is woken less often, so networks may differ less from native than on a quiet machine", oneline.Number(used, 2), cpus)
+			"other work used %s of the machine's %s between trials: a receiver that waits for a CPU is woken less often, so networks may differ less from native than on a quiet machine", oneline.Number(used, 2), all)
 	}
 	if f.Truncated > 0 {
 		out.add(WarnTruncated, "resume this run (--resume)",
@@ -455,14 +470,17 @@ func runDoubts(f *record.File, res Result, in circumstances) (out warnings) {
 	if text != "" && res.EndDetail != "" {
 		text += " (" + res.EndDetail + ")"
 	}
-	then := "resume this run (--resume) for the rest"
+	then := "resume this run (--resume)"
 	if _, orderly := ending(f); !orderly {
 		text = "the run did not finish cleanly"
 	} else if in.gaveUp {
-		then = anew + " for the rest"
+		then = anew
+	}
+	if measured(res) {
+		then = "what was measured is valid; " + then + " for the rest"
 	}
 	if text != "" {
-		out.add(WarnUnfinished, "what was measured is valid; "+then, "%s; complete rounds: %d", text, res.Rounds)
+		out.add(WarnUnfinished, then, "%s; complete rounds: %d", text, res.Rounds)
 	}
 	// If a run has too few rounds for any comparison at all, rows report that.
 	if m, most := res.Multiplicity, res.mostRounds(); m.NotKnown > 0 && most >= record.LeastRounds(1, res.Level) && most < m.Least {

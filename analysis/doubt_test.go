@@ -157,6 +157,12 @@ func TestRunWarnings(t *testing.T) {
 			f.Trials[0].Endpoints = []record.Endpoint{{Name: "h1", Machine: &record.Machine{}}, {Name: "h2", Platform: "ssh b", Machine: &record.Machine{Virtual: record.Emulated}}}
 		}, WarnEmulated, record.EndMaxRounds, "the machine of ssh b is emulated"},
 		{"a compiler beside it", idle(1.9), WarnBusy, record.EndMaxRounds, "used 1.9 of the machine's 2 CPUs"},
+		{"a compiler beside it on a small machine", func(f *record.File) {
+			idle(0.4)(f)
+			for i := range f.Trials {
+				f.Trials[i].CPU.Machine.PerCPU = f.Trials[i].CPU.Machine.PerCPU[:1]
+			}
+		}, WarnBusy, record.EndMaxRounds, "used 0.4 of the machine's one CPU between"},
 		{"little beside it", idle(0.19), "", record.EndMaxRounds, ""},
 		{"cut off", func(f *record.File) { f.Truncated = 17 }, WarnTruncated, "", "17 bytes"},
 		{"interrupted", func(f *record.File) { f.Ends[0].Reason, f.Ends[0].Detail = record.EndInterrupted, "SIGINT" },
@@ -253,6 +259,18 @@ func TestRemediesThatAreMoreRounds(t *testing.T) {
 		if got := SelfCheck(twins, 0); got.More != want || got.Warnings[0].Advice != want {
 			t.Errorf("self-check after %s: %q, %q, want %q", end, got.More, got.Warnings[0].Advice, want)
 		}
+	}
+}
+
+// Where nothing was measured, nothing is said to be valid.
+func TestNothingWasMeasured(t *testing.T) {
+	f := fileOf(pairedTrials(21, 8, 0.9, 0.01)...)
+	for i := range f.Trials {
+		f.Trials[i].Status = record.Invalid
+	}
+	f.Ends[0].Reason = record.EndFailed
+	if w := warningOf(t, Analyze(f).Warnings, WarnUnfinished); w.Advice != anew {
+		t.Errorf("%q", w.Advice)
 	}
 }
 
