@@ -69,8 +69,8 @@ func (a *app) showPlan(f runFlags, cells []record.Cell, skips []plan.Skip, set r
 	for _, text := range divided(e) {
 		fmt.Fprintf(&out, "%s.\n", text)
 	}
-	fmt.Fprintf(&out, "%d to %d rounds, %s to %s, %s.\n", e.MinRounds, e.MaxRounds,
-		rough(e.Min), rough(e.Max), e.Assumes())
+	rounds, time := lasting(e)
+	fmt.Fprintf(&out, "%s, %s, %s.\n", rounds, time, e.Assumes())
 	rest, long := f.rest(cells, set)
 	switch {
 	case f.done == 0:
@@ -92,6 +92,14 @@ func (a *app) showPlan(f runFlags, cells []record.Cell, skips []plan.Skip, set r
 	}
 	_, err := a.stdout.Write(out.Bytes())
 	return err
+}
+
+// lasting describes how many rounds a run takes, and how long these take.
+func lasting(e plan.Forecast) (rounds, time string) {
+	if e.MinRounds == e.MaxRounds {
+		return counted(e.MaxRounds, "round"), rough(e.Max).String()
+	}
+	return fmt.Sprintf("%d to %d rounds", e.MinRounds, e.MaxRounds), fmt.Sprintf("%s to %s", rough(e.Min), rough(e.Max))
 }
 
 // standing describes how the networks of a round stand at once.

@@ -120,3 +120,15 @@ func TestTooFewRounds(t *testing.T) {
 		}
 	}
 }
+
+func TestLasting(t *testing.T) {
+	for _, tt := range []struct {
+		least, most  int
+		rounds, time string
+	}{{6, 40, "6 to 40 rounds", "6s to 40s"}, {20, 20, "20 rounds", "20s"}, {1, 1, "1 round", "1s"}} {
+		e := plan.Forecast{MinRounds: tt.least, MaxRounds: tt.most, Min: time.Duration(tt.least) * time.Second, Max: time.Duration(tt.most) * time.Second}
+		if rounds, time := lasting(e); rounds != tt.rounds || time != tt.time {
+			t.Errorf("%q, %q, want %q, %q", rounds, time, tt.rounds, tt.time)
+		}
+	}
+}

@@ -319,8 +319,9 @@ func (f *runFlags) checkTime(cells []record.Cell, set record.Settings) error {
 		return usagef("--resume: up to %d more rounds of %d cells take up to about %s; --time-budget ends the run in time, a lower --max-rounds shortens it, --yes runs it anyway",
 			e.MaxRounds, e.Cells, rough(e.Max))
 	}
-	return usagef("%d to %d rounds of %d cells take about %s to %s; --time-budget ends the run in time, a lower --max-rounds or --duration or fewer cells shorten it, --yes runs it anyway",
-		e.MinRounds, e.MaxRounds, e.Cells, rough(e.Min), rough(e.Max))
+	rounds, time := lasting(e)
+	return usagef("%s of %d cells take about %s; --time-budget ends the run in time, a lower --max-rounds or --duration or fewer cells shorten it, --yes runs it anyway",
+		rounds, e.Cells, time)
 }
 
 // rest returns how long the rounds take that a run does not have yet, and whether that may be so long that the user has to
