@@ -92,16 +92,19 @@ func agreementTable(all []analysis.Agreement, n *notes) table {
 	return sh
 }
 
-// shareCell formats a ratio as a share.
+// shareCell formats a ratio as a share, or as a factor from twice up.
 func shareCell(c analysis.Comparison) cell {
-	share := cell{Value: percentTo(c.Value, shareDecimals(c.Value)), Spread: "±?"}
-	if c.Value >= 10 {
-		share.Value = factor(c.Value)
+	switch {
+	case c.Level == 0 && c.Value >= 10:
+		return cell{Value: factor(c.Value), Spread: "±?"}
+	case c.Level == 0:
+		return cell{Value: percentTo(c.Value, shareDecimals(c.Value)), Spread: "±?"}
+	case c.Low >= 2:
+		value, ends := inRange(c.Value, c.Low, c.High, factorDecimals(c.Low))
+		return cell{Value: value + "×", Spread: ends + "×"}
 	}
-	if c.Level > 0 {
-		share.Spread = shareRange(c)
-	}
-	return share
+	value, ends := shareAndEnds(c)
+	return cell{Value: value, Spread: ends}
 }
 
 func concordCell(a analysis.Agreement, n *notes) cell {

@@ -369,10 +369,8 @@ func share(c analysis.Comparison) string {
 
 // shareAndEnds returns a ratio, and the ends of its interval, as shares of the baseline.
 func shareAndEnds(c analysis.Comparison) (value, ends string) {
-	ends = between(100*c.Low, 100*c.High, shareDecimals(c.Value))
-	low, _, _ := strings.Cut(ends, "–")
-	_, decimals, _ := strings.Cut(low, ".") // as many as the ends need: with fewer, it could be outside of them
-	return percentTo(c.Value, len(decimals)), ends + "%"
+	value, ends = inRange(100*c.Value, 100*c.Low, 100*c.High, shareDecimals(c.Value))
+	return value + "%", ends + "%"
 }
 
 // margin returns the largest difference that counts as the same.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/net/html"
 
 	"nettoll/analysis"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 	"nettoll/reference"
 )
@@ -86,6 +88,7 @@ func ranOver(names ...string) analysis.Result {
 		s.Rows = append(s.Rows, analysis.Row{Cell: record.Cell{Network: name, Hosts: 1}, Native: i == 0, Status: record.OK})
 	}
 	res.Scenarios = []analysis.Scenario{s, s}
+	res.Multiplicity.Primary = 2 * (len(names) - 1)
 	return res
 }
 
@@ -100,10 +103,16 @@ func TestHeading(t *testing.T) {
 	for i := range skipped.Scenarios {
 		skipped.Scenarios[i].Rows[2].Status = record.Skipped
 	}
+	alone := ranOver("host", "bridge", "ovs")
+	for i := range alone.Scenarios {
+		alone.Scenarios[i].Rows[0].Status = record.Failed
+	}
+	alone.Multiplicity.Primary = 0
 	for _, tt := range []struct {
 		res  analysis.Result
 		want string
 	}{
+		{alone, "Measurements of bridge and ovs"},
 		{ranOver("host", "bridge"), "What bridge costs"},
 		{ranOver("host", "bridge", "vxlan"), "What bridge and vxlan cost"},
 		{ranOver("host", "a", "b", "c", "d", "e"), "What a, b, c, d and e cost"},
@@ -582,7 +591,7 @@ func TestChange(t *testing.T) {
 		{analysis.Comparison{Interval: analysis.Interval{Low: 0.97, High: 1.45, Level: 0.95}, Value: 1.02, Outcome: analysis.NotKnown}, "?", "−3…+45%", ""},
 		{analysis.Comparison{Interval: analysis.Interval{Low: 1.002, High: 1.01, Level: 0.95}, Value: 1.006, Outcome: analysis.Different}, "+0.6%", "+0.2…+1.0%", ""},
 		{analysis.Comparison{Interval: analysis.Interval{Low: 0.0138, High: 0.0158, Level: 0.95}, Value: 0.0148, Outcome: analysis.Different}, "−98.5%", "−98.6…−98.4%", "1.5% (1.4–1.6%)"},
-		{analysis.Comparison{Interval: analysis.Interval{Low: 0.9641, High: 0.9647, Level: 0.95}, Value: 0.9644, Outcome: analysis.Different}, "−4%", "−3.6…−3.5%", "96.4% (96.4–96.5%)"},
+		{analysis.Comparison{Interval: analysis.Interval{Low: 0.9641, High: 0.9647, Level: 0.95}, Value: 0.9644, Outcome: analysis.Different}, "−3.6%", "−3.6…−3.5%", "96.4% (96.4–96.5%)"},
 		{analysis.Comparison{Interval: analysis.Interval{Low: 25.2, High: 29.4, Level: 0.95}, Value: 27.3, Outcome: analysis.Different}, "27×", "25…29×", ""},
 		{analysis.Comparison{N: 2, Value: 2.82, Interval: analysis.Interval{Low: 2.82, High: 2.82}}, "untested", "", ""},
 	} {
@@ -872,5 +881,64 @@ func TestRounds(t *testing.T) {
 	}
 	if res.Limits.Turns = false; strings.Contains(rounds(res), "at once") {
 		t.Errorf("without turns: %q", rounds(res))
+	}
+}
+
+// TestValuesLieWithinTheirIntervals: as they are shown, values are not outside of their own intervals.
+func TestValuesLieWithinTheirIntervals(t *testing.T) {
+	number := regexp.MustCompile(`[+−]?\d+(?:\.\d+)?`)
+	check := func(value, ends string) {
+		t.Helper()
+		var all []float64
+		for _, text := range append(number.FindAllString(value, -1), number.FindAllString(ends, -1)...) {
+			v, err := strconv.ParseFloat(strings.NewReplacer("−", "-", "+", "").Replace(text), 64)
+			iferr.Fatal(t, err)
+			all = append(all, v)
+		}
+		if v, low, high := all[0], all[1], all[len(all)-1]; v < low || v > high {
+			t.Errorf("%s is outside of %s", value, ends)
+		}
+	}
+	for _, value := range []float64{0.004, 0.0996, 0.34, 0.9644, 0.9655, 1.0351, 1.35, 1.96, 2.04, 2.66, 9.96, 10.4, 13.6} {
+		for _, width := range []float64{0.00001, 0.0001, 0.0004, 0.001, 0.004, 0.01, 0.03, 0.2} {
+			c := analysis.Comparison{Value: value, Interval: analysis.Interval{Low: value * (1 - width), High: value * (1 + width), Level: 0.95}, Outcome: analysis.Different}
+			check(change(c), bounds(c))
+			beside := shareCell(c)
+			check(beside.Value, beside.Spread)
+		}
+	}
+}
+
+// A unit that suits a baseline that moved nothing does not suit the others.
+func TestUnitBesideZero(t *testing.T) {
+	g := group{lines: []line{}}
+	k, _ := record.KindOf(record.Throughput)
+	for _, v := range []float64{0, 4e10} {
+		g.lines = append(g.lines, line{rows: []*analysis.Row{{Figures: []analysis.Figure{{Kind: k, Summary: analysis.Summary{Estimate: v}}}}}})
+	}
+	if got := g.reference(column{kind: k}); got != 4e10 {
+		t.Errorf("%v", got)
+	}
+}
+
+// What limits one network is not said of all.
+func TestCommonLimit(t *testing.T) {
+	k, _ := record.KindOf(record.Throughput)
+	ran := analysis.Row{Status: record.OK, Limit: analysis.Limit{By: analysis.LimitSender}, Figures: []analysis.Figure{{Kind: k}}}
+	for _, tt := range []struct {
+		other analysis.Row
+		want  string
+	}{{ran, "the sender's CPU"}, {analysis.Row{Status: record.Failed}, ""}} {
+		g := group{scenarios: []analysis.Scenario{{Cell: record.Cell{Workload: record.TCPStream}}}, lines: []line{{rows: []*analysis.Row{&ran}}, {rows: []*analysis.Row{&tt.other}}}}
+		if got := g.commonLimit(); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.other.Status, got, tt.want)
+		}
+	}
+}
+
+// A cell that was planned and not tried says so where its figures would be.
+func TestNotTried(t *testing.T) {
+	if got := absentText(&analysis.Row{}); got != "not tried" {
+		t.Errorf("%q", got)
 	}
 }

@@ -155,7 +155,7 @@ func change(c analysis.Comparison) string {
 	if c.Value >= 10 {
 		return cmp.Or(signs[c.Outcome], factor(c.Value))
 	}
-	return cmp.Or(signs[c.Outcome], signed(100*(c.Value-1), changeDecimals(c))+"%")
+	return cmp.Or(signs[c.Outcome], signed(100*(c.Value-1), boundsDecimals(c))+"%")
 }
 
 // signs are shown for comparisons that are not different.
@@ -169,12 +169,20 @@ func bounds(c analysis.Comparison) string {
 	if c.Value >= 10 {
 		return strings.TrimSuffix(factor(c.Low), "×") + "…" + factor(c.High)
 	}
-	for decimals := changeDecimals(c); ; decimals++ {
-		low, high := signed(100*(c.Low-1), decimals), signed(100*(c.High-1), decimals)
-		if low != high || decimals >= 2 {
-			return low + "…" + high + "%"
+	decimals := boundsDecimals(c)
+	return signed(100*(c.Low-1), decimals) + "…" + signed(100*(c.High-1), decimals) + "%"
+}
+
+// boundsDecimals returns as many decimals as are needed to distinguish the ends of a change's interval, up to two. The change itself
+// has as many: with fewer, it could be outside of its interval.
+func boundsDecimals(c analysis.Comparison) int {
+	least := changeDecimals(c)
+	for decimals := least; c.Level > 0 && decimals <= 2; decimals++ {
+		if signed(100*(c.Low-1), decimals) != signed(100*(c.High-1), decimals) {
+			return decimals
 		}
 	}
+	return least
 }
 
 // changeDecimals returns more decimals where whole percents are too coarse: if an end of the
@@ -252,6 +260,15 @@ func between(low, high float64, decimals int) string {
 			return strconv.FormatFloat(low, 'f', decimals, 64)
 		}
 	}
+}
+
+// inRange formats a value and the range around it, both with as many decimals as between needs: with fewer, the value could be
+// outside of the range.
+func inRange(value, low, high float64, decimals int) (text, ends string) {
+	ends = between(low, high, decimals)
+	first, _, _ := strings.Cut(ends, "–")
+	_, behind, _ := strings.Cut(first, ".")
+	return strconv.FormatFloat(value, 'f', len(behind), 64), ends
 }
 
 func percentTo(share float64, decimals int) string {
