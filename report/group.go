@@ -139,7 +139,7 @@ func (g group) shows(scenario int, metric string) bool {
 // reference is the value that determines the unit of a column.
 func (g group) reference(c column) float64 {
 	for _, l := range g.lines {
-		if f, ok := l.figure(c); ok {
+		if f, ok := l.figure(c); ok && f.Summary.Estimate != 0 {
 			return f.Summary.Estimate
 		}
 	}

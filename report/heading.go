@@ -22,7 +22,7 @@ func heading(res analysis.Result) string {
 		return "A run without figures"
 	case res.Run.Settings.SelfCheck:
 		return "Self-check of " + namedOrCounted(all)
-	case len(compared) == 0:
+	case len(compared) == 0, res.Multiplicity.Primary == 0: // without a baseline, costs are not known
 		return "Measurements of " + namedOrCounted(all)
 	case len(compared) == 1:
 		return "What " + compared[0] + " costs"

@@ -160,10 +160,13 @@ func absencesOf(row analysis.Row) (all []absence) {
 		all = append(all, a)
 	}
 	if len(all) == 0 && row.Status != record.OK {
-		all = []absence{{status: cmp.Or(string(row.Status), "not tried"), reason: row.Reason, remedy: row.Remedy}}
+		all = []absence{{status: rowStatus(row), reason: row.Reason, remedy: row.Remedy}}
 	}
 	return all
 }
+
+// rowStatus returns in words what happened to a cell without figures.
+func rowStatus(row analysis.Row) string { return cmp.Or(string(row.Status), "not tried") }
 
 // Why describes the absence without its remedy.
 func (a absence) Why() string {

@@ -44,14 +44,13 @@ func (g group) summary() []statement {
 
 // commonLimit returns what limits the streams of all networks of a group, if it is the same.
 func (g group) commonLimit() (common string) {
-	if len(g.lines) < 2 {
-		return ""
-	}
+	measured := 0
 	for _, l := range g.lines {
 		row := g.rowOf(l, g.volume())
 		if len(row.Figures) == 0 {
 			continue
 		}
+		measured++
 		row.Limit.Softirq = 0 // may differ
 		switch words := limitWords(row.Limit); {
 		case words == "" || common != "" && words != common:
@@ -59,6 +58,9 @@ func (g group) commonLimit() (common string) {
 		default:
 			common = words
 		}
+	}
+	if measured < 2 {
+		return ""
 	}
 	return common
 }

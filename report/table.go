@@ -121,5 +121,5 @@ func absentText(row *analysis.Row) string {
 	if row == nil || row.Status == record.OK {
 		return "–"
 	}
-	return string(row.Status)
+	return rowStatus(*row)
 }
