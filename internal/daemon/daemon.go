@@ -62,8 +62,9 @@ type Daemon struct {
 	name, host string
 	log        log
 	grace      time.Duration
-	ended      chan struct{}
-	stopped    atomic.Bool // nettoll ended it
+	ended      chan struct{} // closed when it has ended, and what it had started has been ended
+	orphans    error         // of ending what it had started; read it after ended is closed
+	stopped    atomic.Bool   // nettoll ended it
 }
 
 // Start runs a program on a host and returns when it is ready. Its end is pushed to the stack. If it
@@ -83,6 +84,8 @@ func Start(ctx context.Context, stack *undo.Stack, h platform.Host, s Spec) (*Da
 	stack.Push(d.String(), func(context.Context) error { return d.Stop() })
 	go func() {
 		_ = d.Process.Wait()
+		// Also if it ended by itself. Later, the number of its process group may be that of another one.
+		d.orphans = d.endOrphans()
 		close(d.ended)
 	}()
 	if err := d.await(ctx, s); err != nil {
@@ -159,19 +162,14 @@ func (d *Daemon) said() string {
 // they could continue to change things while they are being cleaned up. It may be called again.
 func (d *Daemon) Stop() error {
 	d.stopped.Store(true)
-	select {
-	case <-d.ended:
-		return nil
-	default:
-	}
 	if err := cmp.Or(d.signal(unix.SIGTERM), d.Resume()); err != nil {
 		return err
 	}
 	select {
 	case <-d.ended:
-		return d.endOrphans()
+		return d.orphans
 	case <-time.After(d.grace):
-		return errors.Join(d.Process.Kill(), d.endOrphans())
+		return d.Kill()
 	}
 }
 
@@ -209,11 +207,14 @@ func (d *Daemon) endOrphans() error {
 	})
 }
 
-// Kill kills the daemon. When it returns, Fault reports it.
+// Kill kills the daemon, and all processes that it has started. When it returns, Fault reports it, unless it returns
+// the error that the daemon did not end.
 func (d *Daemon) Kill() error {
-	err := d.Process.Kill()
+	if err := d.Process.Kill(); err != nil {
+		return fmt.Errorf("%s: %w", d, err)
+	}
 	<-d.ended
-	return err
+	return d.orphans
 }
 
 // Available returns an error if daemons must not be started here: outside a lab, only this process

@@ -167,25 +167,42 @@ func TestPausedDaemon(t *testing.T) {
 	}
 }
 
-// TestStoppedDaemonLeavesNobody has a child that would outlive its daemon and keep writing.
-func TestStoppedDaemonLeavesNobody(t *testing.T) {
+// TestDaemonLeavesNobody has a child that would outlive its daemon and keep writing.
+func TestDaemonLeavesNobody(t *testing.T) {
 	h := host(t)
-	dir := t.TempDir()
-	ready := func(context.Context) error { _, err := os.Stat(filepath.Join(dir, "up")); return err }
-	spec := shell(`trap 'exit 0' TERM
-		(trap '' TERM; touch up; exec </dev/null >/dev/null 2>&1; while :; do date +%N >written; sleep 0.01; done) &
-		while :; do wait; done`, ready)
-	spec.Dir = dir
-	var stack undo.Stack
-	d, err := daemon.Start(t.Context(), &stack, h, spec)
-	iferr.Fatal(t, err)
-	iferr.Error(t, d.Stop())
-	iferr.Fatal(t, os.RemoveAll(filepath.Join(dir, "written")))
-	time.Sleep(100 * time.Millisecond)
-	if _, err := os.Stat(filepath.Join(dir, "written")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("what the daemon had started goes on to write: %v", err)
+	const child = `(trap '' TERM; touch up; exec </dev/null >/dev/null 2>&1; while :; do date +%N >written; sleep 0.01; done) &
+		`
+	for _, c := range []struct {
+		name, script string
+		end          func(*testing.T, *daemon.Daemon)
+	}{
+		{"stopped", "trap 'exit 0' TERM; " + child + "while :; do wait; done", func(t *testing.T, d *daemon.Daemon) { iferr.Error(t, d.Stop()) }},
+		{"killed", child + "while :; do wait; done", func(t *testing.T, d *daemon.Daemon) { iferr.Error(t, d.Kill()) }},
+		{"ended by itself", child + "read line; exit 4", func(t *testing.T, d *daemon.Daemon) {
+			_, err := d.Stdin().Write([]byte("\n"))
+			iferr.Fatal(t, err)
+			for d.Fault() == nil && t.Context().Err() == nil {
+				time.Sleep(time.Millisecond)
+			}
+			iferr.Error(t, d.Stop())
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			spec := shell(c.script, func(context.Context) error { _, err := os.Stat(filepath.Join(dir, "up")); return err })
+			spec.Dir = dir
+			var stack undo.Stack
+			d, err := daemon.Start(t.Context(), &stack, h, spec)
+			iferr.Fatal(t, err)
+			c.end(t, d)
+			iferr.Fatal(t, os.RemoveAll(filepath.Join(dir, "written")))
+			time.Sleep(100 * time.Millisecond)
+			if _, err := os.Stat(filepath.Join(dir, "written")); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("what the daemon had started goes on to write: %v", err)
+			}
+			iferr.Error(t, stack.Close(context.Background()))
+		})
 	}
-	iferr.Error(t, stack.Close(context.Background()))
 }
 
 func TestEtcdKeepsWhatIsPut(t *testing.T) {
