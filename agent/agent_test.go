@@ -196,6 +196,44 @@ func TestCloseKillsWhoDoesNotEnd(t *testing.T) {
 	}
 }
 
+// TestAgentThatCannotBeKilled has an agent that hangs in the kernel: neither its killer nor its callers wait for its end.
+func TestAgentThatCannotBeKilled(t *testing.T) {
+	t.Parallel() // it waits for an agent's time to end
+	hung := make(chan struct{})
+	t.Cleanup(func() { close(hung) })
+	p := run(func(io.Reader, io.Writer) error { <-hung; return nil })
+	const why = "process 7 did not end within 1m0s of being killed"
+	t.Run("its input ends", func(t *testing.T) {
+		t.Parallel()
+		err := Dial(unkillable{p, why}).Close()
+		if want := "agent: killed: it did not end within 15s of the end of its input: " + why; err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	})
+	t.Run("its output ends", func(t *testing.T) {
+		t.Parallel()
+		p := run(func(r io.Reader, w io.Writer) error {
+			w.(io.Closer).Close()
+			go io.Copy(io.Discard, r)
+			<-hung
+			return nil
+		})
+		c := Dial(unkillable{p, why})
+		if err := c.Call(t.Context(), "add", sum{}, nil); !errors.Is(err, ErrEnded) || !strings.HasSuffix(err.Error(), why) {
+			t.Errorf("error %v", err)
+		}
+		iferr.Error(t, c.Close())
+	})
+}
+
+// unkillable is a process that does not end when it is killed.
+type unkillable struct {
+	*fakeProcess
+	why string
+}
+
+func (u unkillable) Kill() error { return errors.New(u.why) }
+
 func TestServeEnds(t *testing.T) {
 	blocked := func(started chan<- struct{}) map[string]Handler {
 		return map[string]Handler{"wait": func(ctx context.Context, _ json.RawMessage) (any, error) {

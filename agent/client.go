@@ -212,9 +212,16 @@ func (c *Client) end(readErr error) {
 	if readErr != nil && !closing {
 		wait = 0
 	}
-	kill := time.AfterFunc(wait, func() { c.proc.Kill() })
-	waitErr := c.proc.Wait()
-	kill.Stop()
+	ended := make(chan error, 1)
+	go func() { ended <- c.proc.Wait() }()
+	var waitErr error
+	select {
+	case waitErr = <-ended:
+	case <-time.After(wait):
+		if waitErr = c.proc.Kill(); waitErr == nil { // otherwise it need not end
+			waitErr = <-ended
+		}
+	}
 
 	var said []string
 	if readErr != nil {
@@ -249,7 +256,7 @@ func (c *Client) Err() error {
 }
 
 // Close ends the agent's input, waits a bounded time for the agent to end, and otherwise kills it,
-// which it reports as an error. Close may be called again.
+// which it reports as an error, with the reason if it does not end even then. Close may be called again.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closing = true
@@ -260,9 +267,12 @@ func (c *Client) Close() error {
 		return nil
 	case <-time.After(closeWait):
 	}
-	err := c.proc.Kill()
+	killed := fmt.Errorf("agent: killed: it did not end within %v of the end of its input", closeWait)
+	if err := c.proc.Kill(); err != nil {
+		return fmt.Errorf("%w: %w", killed, err)
+	}
 	<-c.done
-	return errors.Join(fmt.Errorf("agent: killed: it did not end within %v of the end of its input", closeWait), err)
+	return killed
 }
 
 // Quiet keeps the Go runtime of an agent from sending signals to threads that have run for 10 ms: a

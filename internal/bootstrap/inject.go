@@ -58,7 +58,7 @@ func Inject(ctx context.Context, proc platform.Process, mark string, find func(k
 		err = context.Cause(ctx)
 	}
 	killErr := end(proc)
-	if errors.Is(err, errSilent) { // the process itself knows why
+	if killErr == nil && errors.Is(err, errSilent) { // the process has ended, and itself knows why
 		if waitErr := proc.Wait(); waitErr != nil {
 			err = waitErr
 		}
