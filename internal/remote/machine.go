@@ -124,7 +124,10 @@ func (p *process) connect(c platform.Command) {
 		var e ended
 		err := p.machine.agent.Call(context.Background(), methodWait, p.id, &e)
 		_, _ = p.Errors.Write([]byte(e.Stderr))
+		// Others that the process has left behind can hold its outputs open.
+		late := time.AfterFunc(lastWords, p.forget)
 		copying.Wait()
+		late.Stop()
 		switch gone := p.machine.Err(); {
 		case gone != nil:
 			err = fmt.Errorf("its machine is lost: %w", gone)
@@ -133,8 +136,16 @@ func (p *process) connect(c platform.Command) {
 		}
 		p.End(err)
 		reading.Wait()
-		_ = p.machine.Call(context.Background(), methodForget, p.id, nil) // fails if the agent has ended
+		p.forget()
 	}()
+}
+
+// lastWords is how long the outputs of a process may still be copied after it has ended.
+var lastWords = callTime
+
+// forget gives up the outputs of the process, which has ended.
+func (p *process) forget() {
+	_ = p.machine.Call(context.Background(), methodForget, p.id, nil) // fails if the agent has ended
 }
 
 // pump copies an output of the process until it ends.

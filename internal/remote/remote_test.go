@@ -99,6 +99,25 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
+// TestOutputHeldOpen has a program end and leave another one in a separate session, which holds its outputs open.
+func TestOutputHeldOpen(t *testing.T) {
+	defer remote.SetLastWords(2 * time.Second)()
+	h, _ := there(t)
+	var out, errs strings.Builder
+	p, err := h.Start(t.Context(), platform.Command{Path: "sh", Args: []string{"-c", "setsid sleep 30 & echo said"}, Stdout: &out, Stderr: &errs})
+	iferr.Fatal(t, err)
+	ended := make(chan error, 1)
+	go func() { ended <- p.Wait() }()
+	select {
+	case err := <-ended:
+		if err != nil || out.String() != "said\n" {
+			t.Errorf("%q, %v", out.String(), err)
+		}
+	case <-time.After(25 * time.Second): // before the other one ends
+		t.Error("it is waited for who holds the outputs")
+	}
+}
+
 // TestContainers starts processes in namespaces that the agent holds, and removes these.
 func TestContainers(t *testing.T) {
 	h, _ := there(t)
