@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/cgroup"
 	"nettoll/internal/wrap"
 	"nettoll/record"
 )
@@ -96,7 +97,7 @@ func cgroupTime(proc, mounted string) (time.Duration, error) {
 			return used, err
 		}
 	}
-	group, err := ownGroup(proc, mounted)
+	group, err := cgroup.Own(proc, mounted, "")
 	if err != nil {
 		return 0, err
 	}
@@ -132,7 +133,7 @@ func throttled(proc, sys string) (periods uint64) {
 			return upward(filepath.Join(top, cpuGroup(proc)), top)
 		}
 	}
-	if group, err := ownGroup(proc, mounted); err == nil {
+	if group, err := cgroup.Own(proc, mounted, ""); err == nil {
 		return upward(group, mounted)
 	}
 	return 0
@@ -149,44 +150,6 @@ func cpuGroup(proc string) string {
 	}
 	return ""
 }
-
-// ownGroup returns the directory of this process's control group of version 2, in the tree that is
-// mounted at a path. The kernel gives both the group and the root of the mount relative to the process's
-// namespace of control groups, with ".." for what is above that.
-func ownGroup(proc, mounted string) (string, error) {
-	groups, err := os.ReadFile(filepath.Join(proc, "self/cgroup"))
-	if err != nil {
-		return "", err
-	}
-	mounts, err := os.ReadFile(filepath.Join(proc, "self/mountinfo"))
-	if err != nil {
-		return "", err
-	}
-	var group, root string
-	for line := range strings.Lines(string(groups)) {
-		if path, ok := strings.CutPrefix(line, "0::"); ok {
-			group = strings.TrimSuffix(path, "\n")
-		}
-	}
-	for line := range strings.Lines(string(mounts)) {
-		if f := strings.Fields(line); len(f) > 4 && f[4] == mounted { // the last of several hides the others
-			root = unescaped.Replace(f[3])
-		}
-	}
-	below, inside := strings.CutPrefix(group+"/", strings.TrimSuffix(root, "/")+"/")
-	switch {
-	case root == "":
-		return "", fmt.Errorf("nothing is mounted at %s", mounted)
-	case group == "":
-		return "", fmt.Errorf("%s names no control group of version 2", filepath.Join(proc, "self/cgroup"))
-	case !inside || !filepath.IsLocal("./"+below):
-		return "", fmt.Errorf("its control group %s is not below %s, which is mounted at %s", group, root, mounted)
-	}
-	return filepath.Join(mounted, below), nil
-}
-
-// unescaped undoes how the kernel writes paths in mountinfo.
-var unescaped = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
 // readUsage returns the usage in a file.
 func readUsage(path, field string, unit time.Duration) (time.Duration, error) {

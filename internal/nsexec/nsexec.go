@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
+	"nettoll/internal/cgroup"
 	"nettoll/internal/netns"
 	"nettoll/platform"
 )
@@ -73,7 +74,10 @@ func start(ctx context.Context, name, ns string, env []string, c platform.Comman
 	if path == platform.Self {
 		path = "/proc/self/exe"
 	}
-	p := &process{Life: NewLife(), cmd: exec.Command(path, c.Args...)}
+	if !c.Foreground { // it is not the user's own command
+		env = withoutGo(env)
+	}
+	p := &process{Life: NewLife(), cmd: exec.Command(path, c.Args...), starved: cgroup.Starved()}
 	p.cmd.Env, p.cmd.Dir = slices.Concat(env, c.Env), c.Dir
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -117,10 +121,23 @@ func start(ctx context.Context, name, ns string, env []string, c platform.Comman
 	return p, nil
 }
 
+// ofGo are variables by which users tune Go programs of their own: they would change daemons and agents that are written in Go,
+// and with them what is measured.
+var ofGo = []string{"GODEBUG", "GOGC", "GOMAXPROCS", "GOMEMLIMIT", "GOTRACEBACK"}
+
+func withoutGo(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains(ofGo, name)
+	})
+}
+
 // process is a running command.
 type process struct {
 	*Life
-	cmd *exec.Cmd
+	cmd     *exec.Cmd
+	starved uint64      // cgroup.Starved before it was started
+	killed  atomic.Bool // by Kill
 }
 
 // closePipes closes the pipe ends of a process that could not be started.
@@ -145,6 +162,10 @@ func (p *process) wait() {
 	if errors.Is(err, exec.ErrWaitDelay) {
 		err = nil // it ended successfully
 	}
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && !p.killed.Load() &&
+		exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL && cgroup.Starved() > p.starved {
+		err = fmt.Errorf("%w%s", err, cgroup.ByKernel)
+	}
 	p.End(err)
 }
 
@@ -154,6 +175,7 @@ func (p *process) Kill() error {
 	if p.Ended() {
 		return nil
 	}
+	p.killed.Store(true)
 	err := p.cmd.Process.Kill()
 	if errors.Is(err, os.ErrProcessDone) {
 		err = nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"nettoll/internal/nsexec"
 	"nettoll/internal/testutil/iferr"
+	"nettoll/internal/testutil/machine"
 	"nettoll/platform"
 )
 
@@ -58,6 +60,42 @@ func TestOutputHeldOpen(t *testing.T) {
 		}
 	case <-time.After(25 * time.Second): // before the other one ends
 		t.Error("it is waited for who holds the output")
+	}
+}
+
+// TestVariablesOfGo checks that what a user sets for Go programs of their own reaches only their own commands.
+func TestVariablesOfGo(t *testing.T) {
+	for _, name := range []string{"GODEBUG", "GOGC", "GOMAXPROCS", "GOMEMLIMIT", "GOTRACEBACK"} {
+		t.Setenv(name, "1")
+	}
+	t.Setenv("GOPHER", "stays")
+	for _, c := range []struct {
+		foreground bool
+		want       string
+	}{{false, "GODEBUG=own GOPHER=stays"}, {true, "GODEBUG=own GOGC=1 GOMAXPROCS=1 GOMEMLIMIT=1 GOPHER=stays GOTRACEBACK=1"}} {
+		var out bytes.Buffer
+		iferr.Fatal(t, nsexec.Run(t.Context(), here{}, platform.Command{
+			Path: "sh", Args: []string{"-c", "env | grep -v ^GOFLAGS | grep ^GO | sort"}, Env: []string{"GODEBUG=own"}, Stdout: &out, Foreground: c.foreground,
+		}))
+		if got := strings.Join(strings.Fields(out.String()), " "); got != c.want {
+			t.Errorf("foreground %v: %s, want %s", c.foreground, got, c.want)
+		}
+	}
+}
+
+// TestOutOfMemory has the kernel kill a process of a small control group.
+func TestOutOfMemory(t *testing.T) {
+	if !machine.Small(t) {
+		return
+	}
+	run := func(script string) string {
+		return fmt.Sprint(nsexec.Run(t.Context(), here{}, platform.Command{Path: "sh", Args: []string{"-c", script}}))
+	}
+	if got, want := run("exec tail /dev/zero"), "signal: killed by the kernel: out of memory (OOM)"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := run("kill -9 $$"), "signal: killed"; got != want {
+		t.Errorf("afterwards: %s, want %s", got, want)
 	}
 }
 

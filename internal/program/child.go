@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/cgroup"
 	"nettoll/internal/keeper"
 	"nettoll/internal/oneline"
 	"nettoll/internal/wrap"
@@ -80,6 +81,7 @@ type child struct {
 	cmd      *exec.Cmd    // the program, or its keeper
 	kept     *keeper.Kept // nil: it has no keeper
 	out, err limited
+	starved  uint64        // cgroup.Starved before it was started
 	sent     atomic.Uint64 // the signals that we have sent to it, one bit each
 	done     chan struct{} // closed when it has ended
 	output   Output
@@ -156,6 +158,7 @@ func (c Command) kept() keeper.Program {
 // thread's CPUs, and would be killed if the thread ended.
 func (k *child) begin(c Command, start func() error) error {
 	started := make(chan error)
+	k.starved = cgroup.Starved()
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with this goroutine
 		err := pin(c.CPUs)
@@ -222,6 +225,9 @@ func (k *child) wait() {
 	if signal != 0 && sent&(1<<signal) == 0 {
 		k.broken = true
 		k.output.Stderr = strings.TrimSpace(k.output.Stderr + "\nkilled by signal: " + signal.String())
+		if signal == syscall.SIGKILL && cgroup.Starved() > k.starved {
+			k.output.Stderr += cgroup.ByKernel
+		}
 	}
 	if r, ok := s.SysUsage().(*syscall.Rusage); ok {
 		k.last = usage{user: time.Duration(r.Utime.Nano()).Seconds(), system: time.Duration(r.Stime.Nano()).Seconds()}

@@ -436,3 +436,22 @@ func TestStop(t *testing.T) {
 	k.stop(syscall.SIGTERM) // again
 	gone(t, "sleep\x0054321.8")
 }
+
+// TestOutOfMemory has the kernel kill programs of a small control group: a client, and a server, which has a keeper.
+func TestOutOfMemory(t *testing.T) {
+	if !machine.Small(t) {
+		return
+	}
+	const want = "killed by signal: killed by the kernel: out of memory (OOM)"
+	e := newEndpoint(t, "e")
+	_, err := Run(t.Context(), workload.Job{}, Trial{Clients: []Client{{Endpoint: e, Command: sh("exec tail /dev/zero")}}, Window: time.Second, Tail: time.Minute})
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("client: %v, want %s", err, want)
+	}
+	k, err := keep(t.Context(), sh("exec tail /dev/zero"), Place{}, false, false)
+	iferr.Fatal(t, err)
+	<-k.done
+	if got := k.output.Why(); got != want {
+		t.Errorf("server: %s, want %s", got, want)
+	}
+}

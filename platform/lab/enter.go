@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nettoll/internal/cgroup"
 	"nettoll/internal/netns"
 )
 
@@ -82,6 +83,7 @@ func Enter(o EnterOptions) (status int, err error) {
 	signals := make(chan os.Signal, 8)
 	// Never stopped: after Enter returns, the caller only reports how it ended.
 	signal.Notify(signals, append(Ending(), syscall.SIGTSTP)...)
+	starved := cgroup.Starved()
 	err = cmd.Start()
 	theirs.Close()
 	if err != nil {
@@ -106,13 +108,21 @@ func Enter(o EnterOptions) (status int, err error) {
 	}
 	var exit *exec.ExitError
 	signaled := errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signaled()
+	by := killed
+	if signaled {
+		by = exit.Sys().(syscall.WaitStatus).Signal()
+	}
+	why := ""
+	if by == syscall.SIGKILL && cgroup.Starved() > starved {
+		why = cgroup.ByKernel
+	}
 	switch {
 	case r.killed.Load():
 		return 0, ErrKilled
 	case killed != 0:
-		return 0, fmt.Errorf("lab: the process inside did not end by itself: signal: %v", killed)
+		return 0, fmt.Errorf("lab: the process inside did not end by itself: signal: %v%s", killed, why)
 	case signaled:
-		return 0, fmt.Errorf("lab: the process inside did not end by itself: %w", err)
+		return 0, fmt.Errorf("lab: the process inside did not end by itself: %w%s", err, why)
 	case exit == nil:
 		return 0, err
 	}

@@ -1,0 +1,87 @@
+package cgroup
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Own returns the directory of this process's control group in a hierarchy that is mounted at a path: in that of a controller of
+// version 1, or in that of version 2 if controller is empty. The kernel gives both the group and the root of the mount relative
+// to the process's namespace of control groups, with ".." for what is above that.
+func Own(proc, mounted, controller string) (string, error) {
+	groups, err := os.ReadFile(filepath.Join(proc, "self/cgroup"))
+	if err != nil {
+		return "", err
+	}
+	mounts, err := os.ReadFile(filepath.Join(proc, "self/mountinfo"))
+	if err != nil {
+		return "", err
+	}
+	var group, root string
+	for line := range strings.Lines(string(groups)) { // 4:memory:/path, or 0::/path of version 2
+		f := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+		if len(f) == 3 && slices.Contains(strings.Split(f[1], ","), controller) {
+			group = f[2]
+		}
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if f := strings.Fields(line); len(f) > 4 && f[4] == mounted { // the last of several hides the others
+			root = unescaped.Replace(f[3])
+		}
+	}
+	below, inside := strings.CutPrefix(group+"/", strings.TrimSuffix(root, "/")+"/")
+	switch {
+	case root == "":
+		return "", fmt.Errorf("nothing is mounted at %s", mounted)
+	case group == "" && controller == "":
+		return "", fmt.Errorf("%s names no control group of version 2", filepath.Join(proc, "self/cgroup"))
+	case group == "":
+		return "", fmt.Errorf("%s names no control group of %s", filepath.Join(proc, "self/cgroup"), controller)
+	case !inside || !filepath.IsLocal("./"+below):
+		return "", fmt.Errorf("its control group %s is not below %s, which is mounted at %s", group, root, mounted)
+	}
+	return filepath.Join(mounted, below), nil
+}
+
+// unescaped undoes how the kernel writes paths in mountinfo.
+var unescaped = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+
+// Starved returns how many processes of this process's control group the kernel has killed because there was no memory left, in
+// the group or on the machine: 0 where that is not known. A process that ends by SIGKILL while it increases was one of them,
+// unless somebody has sent the signal.
+func Starved() uint64 {
+	text, _ := os.ReadFile(memoryEvents()) // there is none in the root of version 2
+	return kills(string(text))
+}
+
+// ByKernel is what such a process's "signal: killed" is continued with.
+const ByKernel = " by the kernel: out of memory (OOM)"
+
+// memoryEvents returns the file that counts them. It is found once: nothing moves nettoll's processes to another group.
+var memoryEvents = sync.OnceValue(func() string { return eventsIn("/proc", "/sys/fs/cgroup") })
+
+func eventsIn(proc, mounted string) string {
+	if group, err := Own(proc, filepath.Join(mounted, "memory"), "memory"); err == nil {
+		return filepath.Join(group, "memory.oom_control")
+	}
+	if group, err := Own(proc, mounted, ""); err == nil {
+		return filepath.Join(group, "memory.events")
+	}
+	return ""
+}
+
+// kills returns the number of killed processes in memory.events, or in memory.oom_control of version 1.
+func kills(events string) uint64 {
+	for line := range strings.Lines(events) {
+		if number, ok := strings.CutPrefix(line, "oom_kill "); ok {
+			n, _ := strconv.ParseUint(strings.TrimSpace(number), 10, 64)
+			return n
+		}
+	}
+	return 0
+}
