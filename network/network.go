@@ -270,7 +270,10 @@ const (
 type Count struct {
 	Packets uint64
 	Bytes   uint64
-	At      Joint
+	// IP is Bytes, but with what IP has received by the device in place of what the device has counted as received; 0 is not
+	// known. It is never more than Bytes where the device counts all that it receives.
+	IP uint64
+	At Joint
 }
 
 // Joint describes how a device is attached to others. As long as it stays the same, so does the

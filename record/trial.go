@@ -227,7 +227,7 @@ type Hop struct {
 	Unit    string `json:"unit"`             // "bytes" or "packets"
 	Absent  bool   `json:"absent,omitempty"` // the payload must not cross it: Need is an upper bound
 	OK      bool   `json:"ok"`
-	About   string `json:"about,omitempty"` // what the device is, of one that was found by its counters
+	About   string `json:"about,omitempty"` // what the device is, of one that was found by its counters, or whose payload IP has counted
 }
 
 // Endpoint holds what can make one end of a trial differ from another's.

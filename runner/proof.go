@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"nettoll/network"
@@ -151,8 +152,8 @@ func (p *proof) grown(i int, after []network.Count) (packets, bytes uint64) {
 	}
 	for _, s := range spans {
 		if i < len(s.before) && i < len(s.after) && s.before[i].At.Index == s.after[i].At.Index {
-			packets += more(s.before[i].Packets, s.after[i].Packets)
-			bytes += more(s.before[i].Bytes, s.after[i].Bytes)
+			one := growth(s.before[i], s.after[i])
+			packets, bytes = packets+one.Packets, bytes+max(one.Bytes, one.IP)
 		}
 	}
 	return packets, bytes
@@ -174,6 +175,27 @@ func (p *proof) maybe(i int, after []network.Count) record.Hop {
 // more returns the growth between two readings, or 0 if the second is smaller: then it is of another
 // device, and the trial is invalid.
 func more(before, after uint64) uint64 { return after - min(before, after) }
+
+// growth returns how much a hop has counted between two readings.
+func growth(before, after network.Count) network.Count {
+	c := network.Count{Packets: more(before.Packets, after.Packets), Bytes: more(before.Bytes, after.Bytes)}
+	if before.IP > 0 && after.IP > 0 {
+		c.IP = more(before.IP, after.IP)
+	}
+	return c
+}
+
+// countedByIP is what is said of a device that has not counted the payload that IP has received by it.
+const countedByIP = "device, counted by IP"
+
+// byIP is the remark on a path with such devices; "" if there are none.
+func byIP(path []record.Hop) string {
+	if !slices.ContainsFunc(path, func(h record.Hop) bool { return h.About == countedByIP }) {
+		return ""
+	}
+	return "some devices of endpoints have not counted what they received, as before Linux 6.7 where programs in the kernel bring it there (bpf_redirect_peer); " +
+		"there the path is proved by what IP has received in the endpoint's network namespace, except over lo"
+}
 
 // background is how many bytes may cross a hop that the payload must not cross, in addition to half
 // of the payload: room for address resolution. Traffic that took this path would have left all of
@@ -197,10 +219,12 @@ func (p *proof) judge(after []network.Count, pairs []workload.Crossed) ([]record
 			sum.Conns += pairs[pair].Conns
 			sum.Transactions += pairs[pair].Transactions
 		}
+		grown := growth(p.before[i], after[i])
 		r := record.Hop{
-			Name: h.Name, Kind: string(h.Kind), Absent: h.Absent, Unit: "bytes",
-			Packets: more(p.before[i].Packets, after[i].Packets), Bytes: more(p.before[i].Bytes, after[i].Bytes),
-			Need: sum.Bytes,
+			Name: h.Name, Kind: string(h.Kind), Absent: h.Absent, Unit: "bytes", Packets: grown.Packets, Bytes: grown.Bytes, Need: sum.Bytes,
+		}
+		if r.Bytes < r.Need && r.Bytes < grown.IP {
+			r.Bytes, r.About = grown.IP, countedByIP
 		}
 		got := r.Bytes
 		if h.Kind == network.Connection {

@@ -102,6 +102,44 @@ func TestTransactionsArePackets(t *testing.T) {
 	}
 }
 
+// TestDeviceThatDoesNotCountWhatItReceives has a device count only what it sends, in whole trials and in turns. What IP has received
+// by it proves the path, if that is known at both readings, and only of hops that have not counted it themselves.
+func TestDeviceThatDoesNotCountWhatItReceives(t *testing.T) {
+	const payload, own = 10 << 20, 1 << 10 // acknowledgements
+	for _, c := range []struct {
+		name          string
+		before, after network.Count
+		bytes         uint64
+		about, said   string
+	}{
+		{"IP has counted it", network.Count{IP: 500}, network.Count{Bytes: own, IP: 500 + own + payload}, own + payload, countedByIP, ""},
+		{"both have", network.Count{IP: 500}, network.Count{Bytes: 2 * payload, IP: 500 + own + payload}, 2 * payload, "", ""},
+		{"neither has", network.Count{IP: 500}, network.Count{Bytes: own, IP: 500 + own}, own, "", "path not proved: 1024 bytes crossed h1c1/eth0, the payload was 10485760"},
+		{"IP has counted too little", network.Count{IP: 500}, network.Count{Bytes: own, IP: 500 + payload/4}, payload / 4, countedByIP, "path not proved: 2621440 bytes crossed h1c1/eth0, the payload was 10485760"},
+		{"unknown before", network.Count{}, network.Count{Bytes: own, IP: 2 * payload}, own, "", "path not proved: 1024 bytes crossed h1c1/eth0, the payload was 10485760"},
+		{"unknown after", network.Count{IP: 2 * payload}, network.Count{Bytes: own}, own, "", "path not proved: 1024 bytes crossed h1c1/eth0, the payload was 10485760"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			crossed := []workload.Crossed{{Bytes: payload}}
+			p, err := begin(t.Context(), [][]network.Hop{{hop("h1c1/eth0", network.Device, false, c.before, c.after)}})
+			iferr.Fatal(t, err)
+			hops, err := p.finish(t.Context(), crossed)
+			iferr.Fatal(t, err)
+			if got := verdict(hops); got != c.said || hops[0].Bytes != c.bytes || hops[0].About != c.about || (byIP(hops) != "") != (c.about != "") {
+				t.Errorf("%+v, %q", hops[0], got)
+			}
+			turn := &player{attempt: &attempt{t: &record.Trial{}, proof: p}, each: []workload.Result{{}, {Crossed: crossed}}}
+			edge := func(at network.Count) turnEdge {
+				return turnEdge{hops: map[*player][]network.Count{turn: {at}}}
+			}
+			turn.readings = []turnReading{{before: edge(c.before), after: edge(c.after)}}
+			if wrong, _ := turn.astray(); (wrong != "") != (c.said != "") {
+				t.Errorf("in a turn: %q", wrong)
+			}
+		})
+	}
+}
+
 func TestNoPayloadProvesNothing(t *testing.T) {
 	p, err := begin(t.Context(), [][]network.Hop{{hop("h1/br0", network.Device, false, bytes(0))}})
 	iferr.Fatal(t, err)

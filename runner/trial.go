@@ -260,6 +260,9 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 		text, unexpected = s.network.Found(p.found)
 		t.Warnings = append(t.Warnings, record.Warning{Code: "path-found", Text: text})
 	}
+	if text := byIP(t.Path); text != "" {
+		remark(t, text)
+	}
 	if s.network.Remarks != nil {
 		for _, text := range s.network.Remarks() {
 			remark(t, text)

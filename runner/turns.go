@@ -515,7 +515,8 @@ func (p *player) astray() (wrong string, common bool) {
 			}
 			was, _ := s.before.first(o)
 			is, ok := s.after.first(o)
-			if bytes := more(was.Bytes, is.Bytes); ok && is.At == was.At && bytes > sum/2+background {
+			grown := growth(was, is)
+			if bytes := max(grown.Bytes, grown.IP); ok && is.At == was.At && bytes > sum/2+background {
 				at, _ := o.proof.firstDevice()
 				return fmt.Sprintf("%s%d bytes crossed %s of %s, although it was not that network's turn", in, bytes, o.proof.hops[at].Name, o.t.Cell.Network), false
 			}
@@ -551,8 +552,9 @@ func (t *turnProof) add(o turnProof) {
 		t.crossed[i].Transactions += c.Transactions
 	}
 	for i := range t.after {
-		t.after[i].Packets += more(o.before[i].Packets, o.after[i].Packets)
-		t.after[i].Bytes += more(o.before[i].Bytes, o.after[i].Bytes)
+		grown := growth(o.before[i], o.after[i])
+		t.after[i].Packets += grown.Packets
+		t.after[i].Bytes += max(grown.Bytes, grown.IP)
 	}
 }
 

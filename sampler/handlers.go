@@ -20,7 +20,7 @@ const (
 	MethodCongestion = "sampler.congestion" // names of algorithms → Control
 	MethodCPU        = "sampler.cpu"        // nothing → Snapshot of the machine
 	MethodInterfaces = "sampler.interfaces" // nothing → []nl.Interface
-	MethodDevice     = "sampler.device"     // Device → nl.Interface
+	MethodDevice     = "sampler.device"     // Device → Counted
 	MethodSeries     = "sampler.series"     // Series → []Reading
 	MethodCgroup     = "sampler.cgroup"     // nothing → time.Duration of Cgroup
 	MethodEcho       = "sampler.echo"       // Echo → nothing, after echoTime
@@ -36,6 +36,7 @@ const (
 type Device struct {
 	Space string `json:"space,omitempty"`
 	Name  string `json:"name"`
+	ByIP  bool   `json:"by_ip,omitempty"` // with Counted.IP; for a device of the agent's own namespace
 }
 
 // Handlers returns the agent's handlers, for what can only be read, tried or set inside an endpoint.
@@ -66,8 +67,8 @@ func Handlers() map[string]agent.Handler {
 			return c.Read()
 		}),
 		MethodInterfaces: agent.Typed(func(context.Context, struct{}) ([]nl.Interface, error) { return Devices("") }),
-		MethodDevice: agent.Typed(func(_ context.Context, d Device) (nl.Interface, error) {
-			return nl.Ask(d.Space, func(n *nl.NS) (nl.Interface, error) { return n.Interface(d.Name) })
+		MethodDevice: agent.Typed(func(_ context.Context, d Device) (Counted, error) {
+			return d.count("/proc")
 		}),
 		MethodCgroup:    agent.Typed(func(context.Context, struct{}) (time.Duration, error) { return Cgroup("/proc", "/sys") }),
 		MethodEcho:      agent.Typed(func(ctx context.Context, e Echo) (struct{}, error) { return struct{}{}, e.Run(ctx) }),

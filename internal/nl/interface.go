@@ -2,6 +2,7 @@ package nl
 
 import (
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 
@@ -24,6 +25,8 @@ type Interface struct {
 	Packets uint64
 	Bytes   uint64 // received and sent, together
 	In      uint64 // packets received
+	InBytes uint64 // bytes received
+	Up      bool
 }
 
 func (n *NS) links() ([]netlink.Link, error) {
@@ -76,13 +79,14 @@ func describe(l netlink.Link) (d Interface, counts bool) {
 	a := l.Attrs()
 	d = Interface{
 		Name: a.Name, Kind: l.Type(), Index: a.Index, Peer: a.ParentIndex, Home: Home(a.NetNsID), Master: a.MasterIndex, MTU: a.MTU,
+		Up: a.Flags&net.FlagUp != 0,
 	}
 	if a.Statistics == nil {
 		return d, false
 	}
 	d.Packets = a.Statistics.RxPackets + a.Statistics.TxPackets
 	d.Bytes = a.Statistics.RxBytes + a.Statistics.TxBytes
-	d.In = a.Statistics.RxPackets
+	d.In, d.InBytes = a.Statistics.RxPackets, a.Statistics.RxBytes
 	return d, true
 }
 

@@ -42,6 +42,9 @@ type Devices struct {
 	// there is none.
 	Agent network.Agent
 	Space string
+	// ByIP has Agent, whose own namespace it then is, read what IP has received by the device, too (network.Count.IP): it may
+	// have been brought there by programs in the kernel, and older kernels do not count that.
+	ByIP bool
 }
 
 // deviceOf returns a hop of an endpoint's device, whose counts come from its namespace if that is known.
@@ -57,14 +60,16 @@ func (all Devices) Hop(where, device string) network.Hop {
 	hop := network.Hop{Name: where + "/" + device, Kind: network.Device, Read: all.read(where, device)}
 	if all.Agent != nil {
 		hop.Asked = &network.Asked{
-			Agent: all.Agent, Method: sampler.MethodDevice, Params: sampler.Device{Space: all.Space, Name: device},
+			Agent: all.Agent, Method: sampler.MethodDevice, Params: sampler.Device{Space: all.Space, Name: device, ByIP: all.ByIP},
 			Count: func(answer func(any) error) (network.Count, error) {
-				var d nl.Interface
+				var d sampler.Counted
 				err := answer(&d)
-				return counted(d), err
+				c := counted(d.Interface)
+				c.IP = d.IP
+				return c, err
 			},
 		}
-		if all.List == nil {
+		if all.List == nil || all.ByIP {
 			asked := hop.Asked
 			hop.Read = func(ctx context.Context) (network.Count, error) {
 				return asked.Count(func(into any) error { return asked.Agent.Call(ctx, asked.Method, asked.Params, into) })

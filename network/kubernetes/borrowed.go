@@ -41,6 +41,9 @@ func (n *build) where() string {
 // betweenPods proves that the payload leaves and reaches pods by their devices.
 func (n *build) betweenPods(ctx context.Context) error {
 	n.Refuse = unlessBoth
+	for _, node := range slices.Concat(n.Servers, n.Clients) { // not those with the network of their node, whose packets IP counts, too
+		node.Devices.ByIP = true
+	}
 	if n.cluster.Nodes[0].Agent != nil {
 		n.Notes = []string{n.seen()}
 		return n.observe(ctx)
@@ -51,7 +54,7 @@ func (n *build) betweenPods(ctx context.Context) error {
 }
 
 // seen says what pods see of the path.
-func (n *build) seen() string { return n.where() + "; eth0 of both pods has counted the payload" }
+func (n *build) seen() string { return n.where() + "; the payload has crossed eth0 of both pods" }
 
 // unlessBoth refuses IP versions of which pods, or a service, have no address.
 func unlessBoth(_, to *plumb.Node, f network.Family, at netip.Addr) error {
