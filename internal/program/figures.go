@@ -75,7 +75,6 @@ func Together[F client](job workload.Job, o Outcome, all []F) workload.Result {
 		}
 		r.Crossed = append(r.Crossed, f.Crossed)
 		r.Bytes += f.Bytes
-		r.Window = max(r.Window, f.Window)
 		sent, lost, transactions = sent+f.Sent, lost+f.Lost, transactions+f.Transactions
 	}
 	metrics := map[string]float64{}
@@ -87,19 +86,30 @@ func Together[F client](job workload.Job, o Outcome, all []F) workload.Result {
 	for name, v := range metrics {
 		r.Metrics[name] = record.Measured(name, v)
 	}
-	units, rate := float64(r.Bytes)*8, metrics[record.Throughput]
-	if rate == 0 {
-		units, rate = transactions, metrics[record.TransactionRate]
-	}
-	if r.Window == 0 {
-		r.Window = time.Duration(units / rate * float64(time.Second))
-	}
+	r.Window = spanOf(clients)
 	scale := r.Window.Seconds() / o.Window.Seconds()
 	for _, used := range []*record.ProcessCPU{&r.Client, &r.Server} {
 		used.User *= scale
 		used.System *= scale
 	}
 	return r
+}
+
+// spanOf returns the time in which all clients together, each at the rate of its own window, have exchanged what they count.
+// The longest window would charge payload with CPU time after it: clients with shorter ones exchanged less.
+func spanOf(clients []Figures) time.Duration {
+	var all, perSecond float64
+	for _, f := range clients {
+		units, rate := float64(f.Bytes)*8, f.Sums[record.Throughput]
+		if rate == 0 {
+			units, rate = f.Transactions, f.Sums[record.TransactionRate]
+		}
+		if f.Window > 0 {
+			rate = units / f.Window.Seconds()
+		}
+		all, perSecond = all+units, perSecond+rate
+	}
+	return time.Duration(all / perSecond * float64(time.Second))
 }
 
 // sums adds up the metrics that all clients report.

@@ -46,11 +46,11 @@ func TestTogether(t *testing.T) {
 	if got := metrics(Together(job, o, []Figures{one})); got != "latency_max=2 latency_mean=1 latency_p50=1 retransmits=1 transaction_rate=3 " {
 		t.Errorf("one client: %s", got)
 	}
-	// Clients with windows of their own and all latencies.
+	// Clients with windows of their own and all latencies: 3 transactions at 3 per second, and 1 at 2 per second.
 	one.Window, two.Window = time.Second, 500*time.Millisecond
 	one.Histogram, two.Histogram = Histogram{1e6: 3}, Histogram{5e6: 1}
 	r = Together(job, o, []Figures{one, two})
-	if v := r.Metrics[record.LatencyP50].Value; v != 1 || r.Window != time.Second || r.Server.User != 0.5 {
+	if v := r.Metrics[record.LatencyP50].Value; v != 1 || r.Window != 800*time.Millisecond || r.Server.User != 0.4 {
 		t.Errorf("%v, %+v", v, r)
 	}
 }

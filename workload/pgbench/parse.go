@@ -22,8 +22,14 @@ const (
 	loggedMark    = "nettoll log "
 )
 
+// figures are the results of one client.
+type figures struct {
+	program.Figures
+	late time.Duration // by how much its window began later than that of the CPU time
+}
+
 // parse reads a client's output.
-func parse(job workload.Job, text, _ string) (program.Figures, error) {
+func parse(job workload.Job, text, _ string) (figures, error) {
 	f, err := read(text, max(job.Options.Streams, 1))
 	if err != nil {
 		return f, fmt.Errorf("%w; %s is known to work", err, known)
@@ -32,7 +38,7 @@ func parse(job workload.Job, text, _ string) (program.Figures, error) {
 }
 
 // read reads a client's output. connections is the number of its connections.
-func read(text string, connections int) (f program.Figures, err error) {
+func read(text string, connections int) (f figures, err error) {
 	said := map[string]string{}
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
@@ -64,6 +70,10 @@ func read(text string, connections int) (f program.Figures, err error) {
 	if log.Microseconds <= 0 || log.Microseconds > longest {
 		return f, fmt.Errorf("a window of %d µs", log.Microseconds)
 	}
+	if log.Late < 0 || log.Late > longest {
+		return f, fmt.Errorf("a window that began %d µs late", log.Late)
+	}
+	f.late = time.Duration(log.Late) * time.Microsecond
 	f.Window, f.Histogram = time.Duration(log.Microseconds)*time.Microsecond, log.Latencies
 	for i := range connections {
 		n := log.Clients[int64(i)]
@@ -76,9 +86,25 @@ func read(text string, connections int) (f program.Figures, err error) {
 	if total := log.Clients.Count(); len(log.Clients) != connections || total != n || total > uint64(log.Lines) {
 		return f, fmt.Errorf("%d latencies of %d transactions by %d connections", n, total, len(log.Clients))
 	}
+	f.Transactions = float64(n)
 	f.Bytes, f.Crossed = n*answer, workload.Crossed{Bytes: n * answer, Conns: uint64(connections)}
 	f.Sums = map[string]float64{record.TransactionRate: float64(n) / f.Window.Seconds()}
 	return f, nil
+}
+
+// together combines the figures of all clients.
+func together(job workload.Job, o program.Outcome, all []figures) workload.Result {
+	r := program.Together(job, o, all)
+	_, window := program.Window(job)
+	const tolerance = 0.1 // of the window
+	var most time.Duration
+	for _, f := range all {
+		most = max(most, f.late, window-f.Window)
+	}
+	r.Warnings = append(r.Warnings, record.Warn(most.Seconds() > tolerance*window.Seconds(), "other-window",
+		"the transactions of a client were counted in a window that differed by up to %v from that of the CPU time, of %v: connections took longer than expected",
+		most.Round(time.Millisecond), window)...)
+	return r
 }
 
 // answer is the least that the server sends for a transaction, in bytes: the messages BindComplete,

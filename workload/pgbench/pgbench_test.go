@@ -30,9 +30,9 @@ func TestClient(t *testing.T) {
 	many.CPUs.Client = []int{0, 1, 2, 3}
 	const server, rest = "-D data -c config_file=postgresql.conf", " -l --log-prefix=log postgres"
 	workloadtest.Arguments(t, Tool, []workloadtest.Commands{
-		{"plain", plain, server, "-h 198.18.0.1 -p 20001 -U postgres -n -S -M prepared -c 1 -j 1 -T 1" + rest},
-		{"times are whole seconds", fractions, server, "-h 2001:2::1 -p 20001 -U postgres -n -S -M prepared -c 1 -j 1 -T 3" + rest},
-		{"many connections take their time", many, server, "-h 198.18.0.1 -p 20001 -U postgres -n -S -M prepared -c 120 -j 4 -T 3" + rest},
+		{"plain", plain, server, "-h 198.18.0.1 -p 20001 -U postgres -n -S -M prepared -c 1 -j 1 -T 2" + rest},
+		{"times are whole seconds", fractions, server, "-h 2001:2::1 -p 20001 -U postgres -n -S -M prepared -c 1 -j 1 -T 4" + rest},
+		{"many connections take their time", many, server, "-h 198.18.0.1 -p 20001 -U postgres -n -S -M prepared -c 120 -j 4 -T 4" + rest},
 	})
 	for _, c := range []struct {
 		job  workload.Job
@@ -55,7 +55,7 @@ func TestClient(t *testing.T) {
 func TestTimes(t *testing.T) {
 	trial, err := Tool.Trial(workloadtest.Warm(workloadtest.Job(record.Postgres, record.Options{Streams: 1000}), time.Second), nil)
 	iferr.Fatal(t, err)
-	if lead, all := 21*time.Second+lateness, 22*time.Second; trial.Lead != lead || trial.Lead+trial.Window+trial.Tail <= all {
+	if lead, all := 21*time.Second+lateness, 23*time.Second; trial.Lead != lead || trial.Lead+trial.Window+trial.Tail <= all {
 		t.Errorf("a window after %v, at most %v in all; want %v, more than %v", trial.Lead, trial.Lead+trial.Window+trial.Tail, lead, all)
 	}
 }
@@ -103,18 +103,18 @@ func TestLogged(t *testing.T) {
 	}
 	// Connection, number, latency, script, seconds, microseconds: the first begins at 100 s.
 	one := "0 1 1000 0 100 1000\n0 2 500 0 101 0\n0 3 20 0 101 1\n0 4 20 0 101 900000\n"
-	two := "1 1 30 0 100 500000\n1 2 30 0 102 0\n1 3 30 0 102 1\n1 4 99 0 103 0\n"
+	two := "1 1 30 0 100 500000\n1 2 30 0 102 0\n1 3 30 0 102 1\n1 4 99 0 103 50000\n1 5 30 0 103 50001\n"
 	began := time.Unix(99, 0)
 	for _, c := range []struct {
 		logs       []string
 		connecting time.Duration
 		want       string
 	}{
-		{[]string{one, two}, 0, "{8 1000000 map[0:2 1:1] map[20:2 30:1] }"},
-		{[]string{one, two}, 2 * time.Second, "{8 1000000 map[1:2] map[30:1 99:1] }"}, // more than it took
-		{[]string{one}, 0, "{4 900000 map[0:2] map[20:2] }"},
-		{[]string{one, "0 5 failed 0 101 3\n"}, 0, "{0 0 map[] map[] 0 5 failed 0 101 3}"},
-		{[]string{"x"}, 0, "{0 0 map[] map[] x}"},
+		{[]string{one, two}, 0, "{9 1000000 950000 map[0:2 1:1] map[20:2 30:1] }"},
+		{[]string{one, two}, 2 * time.Second, "{9 1000000 0 map[1:1] map[99:1] }"}, // more than it took
+		{[]string{one}, 0, "{4 900000 950000 map[0:2] map[20:2] }"},
+		{[]string{one, "0 5 failed 0 101 3\n"}, 0, "{0 0 0 map[] map[] 0 5 failed 0 101 3}"},
+		{[]string{"x"}, 0, "{0 0 0 map[] map[] x}"},
 	} {
 		r := request{Connecting: c.connecting, Lead: time.Second, Window: time.Second}
 		if got, err := r.logged(write(c.logs...), began); err != nil || fmt.Sprint(got) != c.want {
@@ -259,7 +259,7 @@ nettoll log {"Lines":5,"Microseconds":1000000,"Clients":{"0":2,"1":1},"Latencies
 
 func TestParse(t *testing.T) {
 	f, err := read(good, 2)
-	r := program.Together(workloadtest.Clients(record.Postgres, record.Options{Streams: 2}, 2), program.Outcome{Window: time.Second}, []program.Figures{f, f})
+	r := program.Together(workloadtest.Clients(record.Postgres, record.Options{Streams: 2}, 2), program.Outcome{Window: time.Second}, []figures{f, f})
 	const want = "1s 222 B [{111 2} {111 2}] latency_max=9e-05 latency_mean=7.666667e-05 latency_p50=7e-05 latency_p90=9e-05 " +
 		"latency_p99=9e-05 latency_p999=9e-05 transaction_rate=6 74 B/2 37 B/1 74 B/2 37 B/1"
 	if got := workloadtest.Told(r); err != nil || got != want {
@@ -278,6 +278,7 @@ func TestParse(t *testing.T) {
 		{"empty log", with(`"Lines":5`, `"Lines":0`), "its log has 0 of 5 transactions"},
 		{"negative", with(`"Lines":5`, `"Lines":-5`), "its log has -5 of 5 transactions"},
 		{"no time", with(":1000000", ":0"), "a window of 0 µs"},
+		{"negative lateness", with(`"Clients"`, `"Late":-1,"Clients"`), "a window that began -1 µs late"},
 		{"no clients", with("Clients", "Strangers"), "connection 0 did nothing"},
 		{"idle connection", with(`{"0":2,"1":1}`, `{"0":3}`), "connection 1 did nothing"},
 		{"more connections", with(`{"0":2,"1":1}`, `{"0":1,"1":1,"2":1}`), "3 transactions by 3 connections"},
@@ -288,6 +289,25 @@ func TestParse(t *testing.T) {
 		_, err := parse(workloadtest.Job(record.Postgres, record.Options{Streams: 2}), c.text, "")
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %s", c.name, err, c.want)
+		}
+	}
+}
+
+// TestOtherWindow has clients that began late, and whose transactions ended early.
+func TestOtherWindow(t *testing.T) {
+	job := workloadtest.Clients(record.Postgres, record.Options{Streams: 2}, 2)
+	for _, c := range []struct {
+		old, new string
+		warned   bool
+	}{
+		{`"Clients"`, `"Late":99000,"Clients"`, false},
+		{`"Clients"`, `"Late":101000,"Clients"`, true},
+		{`:1000000`, `:899000`, true},
+	} {
+		f, err := read(workloadtest.Altered(t, good, c.old, c.new), 2)
+		iferr.Fatal(t, err)
+		if r := together(job, program.Outcome{Window: time.Second}, []figures{f, f}); len(r.Warnings) > 0 != c.warned {
+			t.Errorf("%s: warnings %v", c.new, r.Warnings)
 		}
 	}
 }

@@ -46,9 +46,8 @@ func transact(ctx context.Context, c *program.Course, r request) (program.Output
 	}
 	forget()
 	var said logged
-	began := time.Now()
 	o, err := c.RunIn(ctx, c.Command, nil, func(dir string) (err error) {
-		said, err = r.logged(dir, began)
+		said, err = r.logged(dir, c.Started)
 		return err
 	})
 	if err != nil {
@@ -73,6 +72,7 @@ func forget() {
 // often each latency occurred, in microseconds.
 type logged struct {
 	Lines, Microseconds int64 // Lines are of the whole log, Microseconds are the length of the window
+	Late                int64 // microseconds by which the window began later than that of the CPU time
 	Clients, Latencies  program.Histogram
 	Unknown             string `json:",omitempty"` // a line that is not a transaction
 }
@@ -131,8 +131,9 @@ func (r request) knock(ctx context.Context) (code string, err error) {
 	return "unknown", nil
 }
 
-// logged reads the logs of a pgbench that began at a given time, twice: first to find the window, then to count the
-// transactions in it. There is a log for each of its threads.
+// logged reads the logs of a client that began at a given time, twice: first to find the window, then to count the
+// transactions in it. There is a log for each of pgbench's threads. The window is that of the CPU time, or later if the first
+// transaction was.
 func (r request) logged(dir string, began time.Time) (said logged, err error) {
 	logs, err := filepath.Glob(filepath.Join(dir, "log.*"))
 	if err != nil || len(logs) == 0 {
@@ -151,9 +152,10 @@ func (r request) logged(dir string, began time.Time) (said logged, err error) {
 	if err != nil {
 		return said, err
 	}
-	from := max(first, began.Add(r.Connecting).UnixMicro()) + r.Lead.Microseconds()
+	due := began.Add(r.Connecting + lateness).UnixMicro()
+	from := max(first, due) + r.Lead.Microseconds()
 	to := min(last, from+r.Window.Microseconds())
-	said.Microseconds, said.Clients, said.Latencies = to-from, program.Histogram{}, program.Histogram{}
+	said.Late, said.Microseconds, said.Clients, said.Latencies = max(0, first-due), to-from, program.Histogram{}, program.Histogram{}
 	err = eachOf(logs, func(t transaction) {
 		if t.end > from && t.end <= to {
 			said.Clients[t.client]++

@@ -53,18 +53,23 @@ var Tool = program.Tool{
 	Times:  times,
 	Server: server,
 	Client: client,
-	Result: program.Each(parse, program.Together),
+	Result: program.Each(parse, together),
 	Find:   find,
 	Pack:   pack,
 }
 
-// lateness is about how long a client takes until its first transaction, apart from its connections.
-const lateness = 50 * time.Millisecond
+const (
+	// lateness is about how long a client takes until its first transaction, apart from its connections.
+	lateness = 50 * time.Millisecond
+	// spareTime is how much longer pgbench runs than it measures. Its time begins before its connections are made, so without
+	// it the transactions would end before the window of the CPU time, and at another time in each client.
+	spareTime = time.Second
+)
 
 func times(job workload.Job, t *program.Trial) error {
 	t.Lead += connecting(job) + lateness
 	// The log is read after the window, at about a million lines per second.
-	t.Tail = t.Lead + t.Window
+	t.Tail = t.Lead + t.Window + spareTime
 	return nil
 }
 
@@ -142,7 +147,7 @@ const data = "data"
 
 func client(p program.Pair) program.Client {
 	lead, window := program.Window(p.Job)
-	seconds := int((connecting(p.Job) + lead + window) / time.Second)
+	seconds := int((connecting(p.Job) + lead + window + spareTime) / time.Second)
 	return program.Client{
 		Command: program.Command{
 			Env: []string{"PGPASSWORD=" + p.Password},

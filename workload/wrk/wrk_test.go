@@ -214,10 +214,10 @@ func TestResult(t *testing.T) {
 		latencies string
 		want      string
 	}{
-		{"kept", keep, "100*3", "2s 50 B [{99 2} {99 2}] latency_max=0.001 latency_mean=0.00032 latency_p50=0.0001 latency_p90=0.001 " +
+		{"kept", keep, "100*3", "1.25s 50 B [{99 2} {99 2}] latency_max=0.001 latency_mean=0.00032 latency_p50=0.0001 latency_p90=0.001 " +
 			"latency_p99=0.001 latency_p999=0.001 transaction_rate=4 30 B/3 20 B/2"},
-		{"not kept", closed, "100*3", "2s 50 B [{99 3} {99 2}] transaction_rate=4 30 B/3 20 B/2"},
-		{"too many latencies", keep, tooMany, "2s 50 B [{99 2} {99 2}] transaction_rate=4 30 B/3 20 B/2 " +
+		{"not kept", closed, "100*3", "1.25s 50 B [{99 3} {99 2}] transaction_rate=4 30 B/3 20 B/2"},
+		{"too many latencies", keep, tooMany, "1.25s 50 B [{99 2} {99 2}] transaction_rate=4 30 B/3 20 B/2 " +
 			"no-latency: wrk measured too many different latencies to repor"},
 	} {
 		o := program.Outcome{
@@ -225,7 +225,7 @@ func TestResult(t *testing.T) {
 			ServerOf: []int{0, 0}, Server: record.ProcessCPU{User: 1, System: 1}, Window: time.Second,
 		}
 		r, err := Tool.Result(workloadtest.Clients(record.HTTP, c.o, 2), o)
-		if got := workloadtest.Told(r); err != nil || got != c.want || r.Server.Total() != 4 {
+		if got := workloadtest.Told(r); err != nil || got != c.want || r.Server.Total() != 2.5 {
 			t.Errorf("%s: %v, %v\n%s\nwant\n%s", c.name, r.Server, err, got, c.want)
 		}
 	}
