@@ -79,7 +79,8 @@ func (l line) find(r *program.Reader, text string) []float64 {
 // figures are the results of one sockperf.
 type figures struct {
 	program.Figures
-	sent, unanswered uint64 // messages
+	sent, unanswered uint64  // messages
+	seconds          float64 // for which it had answers; 0 for streams
 }
 
 // count sets the figures from the messages received in the seconds that count, and from all
@@ -102,6 +103,10 @@ func (f *figures) count(job workload.Job, seconds float64, received, all uint64)
 // enough is the share of its time for which sockperf must have had answers. It ends the window with
 // the last of them, so that its figures are right in any case.
 const enough = 0.5
+
+// answered is the share below which it has waited rather than cut off more than usual, up to a tenth. CPU time is that of the
+// whole window, and scaled to the time with answers, as if traffic had gone on after them.
+const answered = 0.9
 
 // sockperf reads the time from the processor's counter, whose rate it has to determine. The time that
 // it reports must equal that of the timer that ends it, within the share skew; it may be longer by
@@ -138,6 +143,7 @@ func parseLatency(text string, job workload.Job) (f figures, err error) {
 	}
 	f.sent, f.unanswered = uint64(counted[1]), uint64(dropped.find(r, text)[0])
 	f.count(job, seconds, received, all)
+	f.seconds = seconds
 	f.Latency = latency(r, text)
 	return f, r.Err
 }
@@ -185,8 +191,11 @@ func parseThroughput(client, server string, job workload.Job) (f figures, err er
 func together(job workload.Job, o program.Outcome, all []figures) workload.Result {
 	var offered float64
 	var sent, unanswered uint64
+	least := window(job).Seconds()
 	for _, m := range all {
-		offered += m.Offered
+		if offered += m.Offered; m.seconds > 0 {
+			least = min(least, m.seconds)
+		}
 		sent, unanswered = sent+m.sent, unanswered+m.unanswered
 	}
 	r := program.Together(job, o, all)
@@ -195,6 +204,9 @@ func together(job workload.Job, o program.Outcome, all []figures) workload.Resul
 		"sockperf leaves out only %v of the warm-up of %v", cold, job.Warmup.Round(time.Millisecond))...)
 	asked := rateOf(job)
 	r.Warnings = append(r.Warnings, workload.Pace(float64(asked), offered/float64(len(all)), fmt.Sprintf("%d messages per second", asked))...)
+	r.Warnings = append(r.Warnings, record.Warn(least < answered*window(job).Seconds(), "maybe-stalled",
+		"a client had answers for %.3f s of %.3f: if it then waited for one that was lost, CPU time per transaction is too low, by up to %.0f %%",
+		least, window(job).Seconds(), 100*(1-least/window(job).Seconds()))...)
 	r.Warnings = append(r.Warnings, record.Warn(unanswered > 0, "unanswered",
 		"%d of %d requests had no answer when the time was over: their latency is not counted", unanswered, sent)...)
 	return r

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/program"
 	"nettoll/internal/testutil"
 	"nettoll/record"
 	"nettoll/workload/workloadtest"
@@ -129,6 +130,17 @@ func TestParseRefuses(t *testing.T) {
 		{"nothing sent", stream, "throughput throughput_server", "Total of 33492", "Total of 0", "25320 of 0 messages"},
 		{"a short stream", stream, "throughput throughput_server", "1.000 sec", "0.200 sec", "0.200 s of 1.000"},
 	})
+}
+
+// TestStalled has a client whose answers ended early: the CPU time of the window is scaled as if they had not.
+func TestStalled(t *testing.T) {
+	for seconds, warned := range map[float64]bool{1.464: false, 1.39: true} {
+		f := figures{Figures: program.Figures{Transactions: 100, Sums: map[string]float64{record.TransactionRate: 100 / seconds}}, seconds: seconds}
+		r := together(workloadtest.Job(record.UDPRR, record.Options{}), program.Outcome{Window: time.Second}, []figures{f})
+		if len(r.Warnings) > 0 != warned {
+			t.Errorf("answers for %v s: %v", seconds, r.Warnings)
+		}
+	}
 }
 
 func FuzzParse(f *testing.F) {
