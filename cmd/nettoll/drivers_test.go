@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -99,6 +100,26 @@ func TestDocsHaveEveryNetwork(t *testing.T) {
 		}
 		if row := "\n| `" + d.Name + "` | " + hosts + " | " + d.About + " |\n"; !strings.Contains(text, row) {
 			t.Errorf("docs/networks.md lacks this row: %s", strings.TrimSpace(row))
+		}
+	}
+}
+
+// TestPagesAreOfNetworks checks that each page of a network is that of one that exists. The conformance suite writes pages, and
+// does not know of those of networks that were renamed.
+func TestPagesAreOfNetworks(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/networks/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatal(pages, err)
+	}
+	all := networkNames()
+	for _, page := range pages {
+		if filepath.Base(page) == "cni.md" { // it is about all networks of CNI plugins, and written by hand
+			continue
+		}
+		title, _, _ := strings.Cut(content(t, page), "\n")
+		name, _, _ := strings.Cut(strings.TrimPrefix(title, "# "), " --") // the rest are flags
+		if !slices.Contains(all, name) {
+			t.Errorf("%s is the page of %q, and there is no such network", page, name)
 		}
 	}
 }
