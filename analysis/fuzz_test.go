@@ -81,7 +81,7 @@ func adversarial(t testing.TB, least, most float64) []*record.File {
 	for i, v := range extreme {
 		a, b := throughputTrial(host, i+1, v), throughputTrial(bridge, i+1, extreme[len(extreme)-1-i])
 		a.CPU = &record.CPUUse{Machine: record.MachineCPU{Steal: most, PerCPU: make([]record.CPUSample, 1)}, Resting: &record.Resting{CPU: v}, NodeDaemons: []record.DaemonCPU{{Name: "kubelet", CPU: max(0, v)}}}
-		a.Settle = &record.Settle{Wait: v, CPU: &v}
+		a.Settle = &record.Settle{Wait: min(v, 1e9), CPU: &v}
 		a.Window = math.SmallestNonzeroFloat64
 		a.Latency = &record.Histogram{Encoded: "AAAA", Count: int64(max(least, -1))}
 		large = append(large, a, b)

@@ -139,6 +139,11 @@ func TestBoundsInWords(t *testing.T) {
 		{`"round":1,"status":"ok","counters":{"h1/TcpRetransSegs":18446744073709551615}`, "counters.h1/TcpRetransSegs is 18446744073709551615; it must be from 0 to 9223372036854775807"},
 		{`"round":1,"status":"ok","path":[{"bytes":9223372036854775808}]`, "path[0].bytes is 9223372036854775808"},
 		{`"round":1,"status":"ok","flows":[{"stream":-1}]`, "flows[0].stream is -1"},
+		{`"round":1,"status":"ok","slices":[{"at_s":2e9}]`, "slices[0].at_s is 2e+09; it must be from 0 to 1e+09"},
+		{`"round":1,"status":"ok","slices":[{"window_s":2e9}]`, "slices[0].window_s is 2e+09; it must be from 0 to 1e+09"},
+		{`"round":1,"status":"ok","settle":{"wait_s":2e9}`, "settle.wait_s is 2e+09; it must be from 0 to 1e+09"},
+		{`"round":1,"status":"ok","cpu":{"idle_watched_s":2e9}`, "cpu.idle_watched_s is 2e+09; it must be from 0 to 1e+09"},
+		{`"round":1,"status":"ok","cpu":{"resting":{"watched_s":2e9}}`, "cpu.resting.watched_s is 2e+09; it must be from 0 to 1e+09"},
 	} {
 		_, err := record.Read(strings.NewReader(runLine + `{"type":"trial",` + cellKey + `,` + c.line + "}\n"))
 		if err == nil || !strings.HasPrefix(err.Error(), "line 2: "+c.want) {

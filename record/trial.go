@@ -61,10 +61,10 @@ const (
 
 // Settle describes what a network does by itself after it has been built, until it is silent.
 type Settle struct {
-	Wait    float64  `json:"wait_s"`          // until it was silent, from when it was first watched: all networks of its group had been built by then
-	CPU     *float64 `json:"cpu_s,omitempty"` // CPU seconds of the machine until then, beyond its idle use; nil if it was built on other machines, for which older files have 0
-	Packets uint64   `json:"packets"`         // packets over devices of its hosts until then
-	Silent  bool     `json:"silent"`          // there were no more packets, though CPUs may still have been busy; false if the wait ended before
+	Wait    float64  `json:"wait_s" most:"1e9"` // until it was silent, from when it was first watched: all networks of its group had been built by then
+	CPU     *float64 `json:"cpu_s,omitempty"`   // CPU seconds of the machine until then, beyond its idle use; nil if it was built on other machines, for which older files have 0
+	Packets uint64   `json:"packets"`           // packets over devices of its hosts until then
+	Silent  bool     `json:"silent"`            // there were no more packets, though CPUs may still have been busy; false if the wait ended before
 	// Activity that continues while the network is unused.
 	RestPackets float64  `json:"rest_packets_s"`
 	RestCPU     *float64 `json:"rest_cpu_s_s,omitempty"` // CPU seconds per second of the machine, beyond its idle use; see CPU
@@ -99,8 +99,8 @@ type Course struct {
 
 // Slice is one of the windows of a trial, between the turns of other networks.
 type Slice struct {
-	At           float64 `json:"at_s"`                   // when it opened, in seconds since the first slice of all networks that are compared in the round
-	Window       float64 `json:"window_s"`               // its length
+	At           float64 `json:"at_s" most:"1e9"`        // when it opened, in seconds since the first slice of all networks that are compared in the round
+	Window       float64 `json:"window_s" most:"1e9"`    // its length
 	Bytes        uint64  `json:"bytes,omitempty"`        // received within it
 	Transactions uint64  `json:"transactions,omitempty"` // ended within it
 }
@@ -141,8 +141,8 @@ type CPUUse struct {
 	Daemons []ProcessCPU `json:"daemons,omitempty"` // user-space datapath
 	Resting *Resting     `json:"resting,omitempty"` // for a trial in turns, if the network has daemons
 	Machine MachineCPU   `json:"machine"`
-	Idle    float64      `json:"idle_cpu_s_s"`             // CPU seconds per second of the idle machine, measured before
-	Watched float64      `json:"idle_watched_s,omitempty"` // seconds over which Idle was measured; trials of a round share them
+	Idle    float64      `json:"idle_cpu_s_s"`                        // CPU seconds per second of the idle machine, measured before
+	Watched float64      `json:"idle_watched_s,omitempty" most:"1e9"` // seconds over which Idle was measured; trials of a round share them, unless other machines are watched
 
 	Containers []ContainerCPU `json:"containers,omitempty"` // as counted by their control groups, on platforms that have them
 	Hosts      []HostCPU      `json:"hosts,omitempty"`      // of hosts that are separate machines, if there are several
@@ -160,8 +160,8 @@ func (u CPUUse) Processes() float64 {
 // Resting is the cost of a network without traffic: the CPU time of its
 // daemons while other networks had their turns.
 type Resting struct {
-	Watched float64 `json:"watched_s"` // seconds of those turns
-	CPU     float64 `json:"cpu_s"`     // of all daemons together
+	Watched float64 `json:"watched_s" most:"1e9"` // seconds of those turns
+	CPU     float64 `json:"cpu_s"`                // of all daemons together
 }
 
 // HostCPU is the CPU time of a host that is a separate machine.
