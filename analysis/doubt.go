@@ -28,7 +28,7 @@ const (
 	WarnOutliers      = "outliers"            // single values far from the others
 	WarnDiffers       = "differs"             // endpoints are not set up like native's
 	WarnFailed        = "failed-trials"       // some or all trials broke
-	WarnInvalid       = "invalid-trials"      // some or all trials took another path
+	WarnInvalid       = "invalid-trials"      // some or all trials are invalid: their path is not proved, for example
 	WarnSkipped       = "skipped-trials"      // skipped in some rounds, measured in others
 	WarnHistogram     = "corrupt-histogram"   // latencies that cannot be read
 	WarnUnknownMetric = "unknown-metric"      // figures that this version does not know
@@ -296,7 +296,7 @@ func lost(c series) (all []Lost) {
 func lostDoubts(all []Lost, of int) (out warnings) {
 	doubts := map[record.Status]struct{ code, did string }{
 		record.Failed:  {WarnFailed, "failed"},
-		record.Invalid: {WarnInvalid, "did not take the intended path"},
+		record.Invalid: {WarnInvalid, "were invalid"},
 		record.Skipped: {WarnSkipped, "were skipped"},
 	}
 	for _, l := range all {

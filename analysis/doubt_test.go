@@ -64,7 +64,7 @@ func TestRowWarnings(t *testing.T) {
 		{"a finding that is the reason is said once", "bridge", "mtu-black-hole", each("bridge", found), ""},
 		{"a finding that is not the reason", "bridge", "nested-tunnel", each("bridge", found), "a tunnel in a tunnel"},
 		{"failed once", "bridge", WarnFailed, lose("bridge", record.Failed, "timeout", 4, 4), "1 of 8 trials failed: timeout"},
-		{"invalid twice", "bridge", WarnInvalid, lose("bridge", record.Invalid, "br0 saw nothing", 1, 2), "2 of 8 trials did not take the intended path: br0 saw nothing"},
+		{"invalid twice", "bridge", WarnInvalid, lose("bridge", record.Invalid, "br0 saw nothing", 1, 2), "2 of 8 trials were invalid: br0 saw nothing"},
 		{"skipped once", "bridge", WarnSkipped, lose("bridge", record.Skipped, "busy", 1, 1), "1 of 8 trials were skipped: busy"},
 		{"skipped always", "bridge", WarnSkipped, lose("bridge", record.Skipped, "busy", 1, 8), ""},
 		{"steal", "bridge", WarnSteal, steal(0.05), "took 5% of the CPU time"},

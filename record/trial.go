@@ -13,7 +13,7 @@ const (
 	OK      Status = "ok"      // measured, and the path proved
 	Skipped Status = "skipped" // cannot run here; Reason gives the cause, Remedy the fix
 	Failed  Status = "failed"  // broke; Reason gives the cause
-	Invalid Status = "invalid" // ran, but not over the intended path: its figures must not be used
+	Invalid Status = "invalid" // ran, but not over the intended path, or with another congestion control than it should have: its figures must not be used
 )
 
 // Trial is one line of a run file: one cell, measured once. A baseline can have several in one round, which differ in
