@@ -65,7 +65,7 @@ type Settle struct {
 	CPU     *float64 `json:"cpu_s,omitempty"`   // CPU seconds of the machine until then, beyond its idle use; nil if it was built on other machines, for which older files have 0
 	Packets uint64   `json:"packets"`           // packets over devices of its hosts until then
 	Silent  bool     `json:"silent"`            // there were no more packets, though CPUs may still have been busy; false if the wait ended before
-	// Activity that continues while the network is unused.
+	// Activity in the last observation.
 	RestPackets float64  `json:"rest_packets_s"`
 	RestCPU     *float64 `json:"rest_cpu_s_s,omitempty"` // CPU seconds per second of the machine, beyond its idle use; see CPU
 }
