@@ -50,8 +50,9 @@ Ctrl-C ends the run with a report of its trials so far; --resume continues it.
 The exit status is 0 when everything that can run here has a good trial, even if single
 trials failed, which the report counts; 1 when something has no good trial, also if the time
 was too short for it, or the run failed or stopped because nothing more could be measured, or
---self-check found more false alarms than its level promises; 2 for a mistake in the command
-line or a suite; 130 when the run was interrupted.`,
+something that it made could not be removed, or --self-check found more false alarms than its
+level promises; 2 for a mistake in the command line or a suite; 130 when the run was
+interrupted.`,
 		Example: `  nettoll run
   nettoll run bridge bridge-nonf --hosts 1 --precision 2% --time-budget 5m
   nettoll run docker               what Docker's bridge and a published port cost
