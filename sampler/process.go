@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -130,25 +129,17 @@ func throttled(proc, sys string) (periods uint64) {
 	for _, name := range []string{"cpu", "cpu,cpuacct"} { // see cgroupTime
 		top := filepath.Join(mounted, name)
 		if _, err := in(top); err == nil {
-			return upward(filepath.Join(top, cpuGroup(proc)), top)
+			group, err := cgroup.Name(proc, "cpu")
+			if err != nil || strings.HasPrefix(group, "/..") {
+				group = ""
+			}
+			return upward(filepath.Join(top, group), top)
 		}
 	}
 	if group, err := cgroup.Own(proc, mounted, ""); err == nil {
 		return upward(group, mounted)
 	}
 	return 0
-}
-
-// cpuGroup returns the name of this process's control group of version 1 that limits its CPU time, or "" if that is not known.
-func cpuGroup(proc string) string {
-	groups, _ := os.ReadFile(filepath.Join(proc, "self/cgroup"))
-	for line := range strings.Lines(string(groups)) {
-		f := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
-		if len(f) == 3 && slices.Contains(strings.Split(f[1], ","), "cpu") && !strings.HasPrefix(f[2], "/..") {
-			return f[2]
-		}
-	}
-	return ""
 }
 
 // readUsage returns the usage in a file.

@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,11 +11,27 @@ import (
 	"sync"
 )
 
-// Own returns the directory of this process's control group in a hierarchy that is mounted at a path: in that of a controller of
-// version 1, or in that of version 2 if controller is empty. The kernel gives both the group and the root of the mount relative
-// to the process's namespace of control groups, with ".." for what is above that.
+// Name returns the name of this process's control group in the hierarchy of a controller of version 1, or in that of version 2 if
+// controller is empty. It is relative to the process's namespace of control groups, with ".." for what is above that.
+func Name(proc, controller string) (string, error) {
+	path := filepath.Join(proc, "self/cgroup")
+	groups, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(groups)) { // 4:memory:/path, or 0::/path of version 2
+		f := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+		if len(f) == 3 && slices.Contains(strings.Split(f[1], ","), controller) {
+			return f[2], nil
+		}
+	}
+	return "", fmt.Errorf("%s names no control group of %s", path, cmp.Or(controller, "version 2"))
+}
+
+// Own returns the directory of this process's control group in a hierarchy that is mounted at a path; controller is as for Name.
+// The kernel gives the root of the mount relative to the process's namespace, too.
 func Own(proc, mounted, controller string) (string, error) {
-	groups, err := os.ReadFile(filepath.Join(proc, "self/cgroup"))
+	group, err := Name(proc, controller)
 	if err != nil {
 		return "", err
 	}
@@ -22,13 +39,7 @@ func Own(proc, mounted, controller string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var group, root string
-	for line := range strings.Lines(string(groups)) { // 4:memory:/path, or 0::/path of version 2
-		f := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
-		if len(f) == 3 && slices.Contains(strings.Split(f[1], ","), controller) {
-			group = f[2]
-		}
-	}
+	root := ""
 	for line := range strings.Lines(string(mounts)) {
 		if f := strings.Fields(line); len(f) > 4 && f[4] == mounted { // the last of several hides the others
 			root = unescaped.Replace(f[3])
@@ -38,10 +49,6 @@ func Own(proc, mounted, controller string) (string, error) {
 	switch {
 	case root == "":
 		return "", fmt.Errorf("nothing is mounted at %s", mounted)
-	case group == "" && controller == "":
-		return "", fmt.Errorf("%s names no control group of version 2", filepath.Join(proc, "self/cgroup"))
-	case group == "":
-		return "", fmt.Errorf("%s names no control group of %s", filepath.Join(proc, "self/cgroup"), controller)
 	case !inside || !filepath.IsLocal("./"+below):
 		return "", fmt.Errorf("its control group %s is not below %s, which is mounted at %s", group, root, mounted)
 	}
