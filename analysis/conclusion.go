@@ -452,7 +452,7 @@ func (j *judge) order() finding {
 	if j.all() > 0 {
 		text = "the networks come in the published order " + j.counts("pairs")
 		if c := sum.correlation(); c.Known {
-			text += fmt.Sprintf(" (%s of the estimates is %.2f)", CorrelationName, c.Tau)
+			text += fmt.Sprintf(" (%s of the estimates is %s)", CorrelationName, strings.Replace(fmt.Sprintf("%.2f", c.Tau), "-", "−", 1))
 		}
 	}
 	return j.found((1+j.check.AtLeast)/2, text)

@@ -74,7 +74,7 @@ func TestChecks(t *testing.T) {
 		{"never crosses", cross, []float64{120, 130, 120}, DoesNotHold, "ahead at 1, 2, 3"},
 		{"perhaps crosses", cross, []float64{120, 130, 100}, CannotTell, "level at 3"},
 		{"order", order, []float64{120, 110, 80}, Holds, "in 3 of 3 pairs (Kendall's tau-b of the estimates is 1.00)"},
-		{"other order", order, []float64{80, 90, 120}, DoesNotHold, "in 0 of 3 pairs (Kendall's tau-b of the estimates is -1.00)"},
+		{"other order", order, []float64{80, 90, 120}, DoesNotHold, "in 0 of 3 pairs (Kendall's tau-b of the estimates is −1.00)"},
 		{"order unsure", order, []float64{120, 100, 80}, CannotTell, "in 2 of 3 pairs, the same within 5% in 1"},
 		{"grows", grows, []float64{100, 120, 100}, Holds, "in 1 of 1 comparisons"},
 		{"shrinks", grows, []float64{120, 100, 100}, DoesNotHold, "in 0 of 1 comparisons"},

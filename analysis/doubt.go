@@ -78,6 +78,14 @@ func Percent(share float64) string {
 	return fmt.Sprintf("%.3g%%", 100*share)
 }
 
+// signed writes a change in percent, with its sign, to three digits.
+func signed(change float64) string {
+	if change < 0 {
+		return "−" + Percent(-change)
+	}
+	return "+" + Percent(change)
+}
+
 // bound describes what ended a run.
 type bound struct {
 	end       string
@@ -352,7 +360,7 @@ func unsteady(row Row, k record.Kind, points []Point, in circumstances) (out war
 		if p := trendP(points); p < driftLevel {
 			if change := trendChange(points); change > driftLimit || change < -driftLimit {
 				out.add(WarnDrift, "ratios are paired by round and mostly unaffected, absolute figures are not: let the machine settle, or look for throttling and other load",
-					"%s of %s changed by %+.3g%% from the first round to the last (p=%.2g)", k.Title, base, 100*change, p)
+					"%s of %s changed by %s from the first round to the last (p=%.2g)", k.Title, base, signed(change), p)
 			}
 		}
 		if cv := variation(values(points)); cv > noisyLimit {
