@@ -305,7 +305,7 @@ func lostDoubts(all []Lost, of int) (out warnings) {
 	doubts := map[record.Status]struct{ code, did string }{
 		record.Failed:  {WarnFailed, "failed"},
 		record.Invalid: {WarnInvalid, "were invalid"},
-		record.Skipped: {WarnSkipped, "were skipped"},
+		record.Skipped: {WarnSkipped, "skipped"},
 	}
 	for _, l := range all {
 		if l.Status == record.Skipped && l.Trials == of {
@@ -373,7 +373,8 @@ func unsteady(row Row, k record.Kind, points []Point, in circumstances) (out war
 		if !withstands(n, far, in.level) {
 			advice = "with so few rounds an interval extends as far as the outliers, and more rounds narrow it"
 		}
-		out.add(WarnOutliers, advice+"; the table of trials shows when they occurred", "%d of %d values of %s are outliers", far, n, k.Title)
+		// In words that suit every number: reports merge doubts that differ only in it.
+		out.add(WarnOutliers, advice+"; the table of trials shows when they occurred", "outliers of %s: %d of %d values", k.Title, far, n)
 	}
 	return out
 }

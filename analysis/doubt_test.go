@@ -65,7 +65,7 @@ func TestRowWarnings(t *testing.T) {
 		{"a finding that is not the reason", "bridge", "nested-tunnel", each("bridge", found), "a tunnel in a tunnel"},
 		{"failed once", "bridge", WarnFailed, lose("bridge", record.Failed, "timeout", 4, 4), "1 of 8 trials failed: timeout"},
 		{"invalid twice", "bridge", WarnInvalid, lose("bridge", record.Invalid, "br0 saw nothing", 1, 2), "2 of 8 trials were invalid: br0 saw nothing"},
-		{"skipped once", "bridge", WarnSkipped, lose("bridge", record.Skipped, "busy", 1, 1), "1 of 8 trials were skipped: busy"},
+		{"skipped once", "bridge", WarnSkipped, lose("bridge", record.Skipped, "busy", 1, 1), "1 of 8 trials skipped: busy"},
 		{"skipped always", "bridge", WarnSkipped, lose("bridge", record.Skipped, "busy", 1, 8), ""},
 		{"steal", "bridge", WarnSteal, steal(0.05), "took 5% of the CPU time"},
 		{"little steal", "bridge", WarnSteal, steal(0.019), ""},
@@ -80,7 +80,7 @@ func TestRowWarnings(t *testing.T) {
 				return 0.25
 			}
 			return 1
-		}), "1 of 8 values of throughput are outliers"},
+		}), "outliers of throughput: 1 of 8 values"},
 		{"differs", "bridge", WarnDiffers, func(f *record.File) {
 			each("bridge", func(_ int, t *record.Trial) { t.Endpoints = endpointsOf(1450, nil) })(f)
 			each("host", func(_ int, t *record.Trial) { t.Endpoints = endpointsOf(1500, nil) })(f)

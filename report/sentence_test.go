@@ -431,7 +431,7 @@ func TestCountsAreMerged(t *testing.T) {
 		{[]string{"busy (in 5 of 8 trials)", "busy (in 1 of 8 trials)", "busy (in 3 of 8 trials)"}, "busy (in 1 to 5 of 8 trials)"},
 		{[]string{"busy (in 9 of 9 trials)", "busy (in 10 of 10 trials)"}, "busy (in all of 9 to 10 trials)"},
 		{[]string{"busy (in 9 of 9 trials)", "busy (in 10 of 10 trials)", "busy (in 2 of 10 trials)"}, "busy (in 2 to 10 of 9 to 10 trials)"},
-		{[]string{"1 of 16 values of latency are outliers", "2 of 16 values of latency are outliers"}, "1 to 2 of 16 values of latency are outliers"},
+		{[]string{"outliers of latency: 1 of 16 values", "outliers of latency: 2 of 16 values"}, "outliers of latency: 1 to 2 of 16 values"},
 		{[]string{"1 of 2 flows were cold (in 1 of 8 trials)", "2 of 2 flows were cold (in 3 of 8 trials)"}, "1 to 2 of 2 flows were cold (in 1 to 3 of 8 trials)"},
 		{[]string{"something used 0.4 CPU seconds a second of the machine (in 1 of 8 trials)", "something used 12 CPU seconds a second of the machine (in 2 of 8 trials)",
 			"something used 0.31 CPU seconds a second of the machine (in 1 of 8 trials)"}, "something used 0.31 to 12 CPU seconds a second of the machine (in 1 to 2 of 8 trials)"},
