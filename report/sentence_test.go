@@ -772,6 +772,48 @@ func TestSweepsCount(t *testing.T) {
 	}
 }
 
+// TestSweepsTellEachValueThatIsNoNumber sweeps over three values: of numbers the first and the last are told, of others all. What is
+// not certain is said once, after the last of several.
+func TestSweepsTellEachValueThatIsNoNumber(t *testing.T) {
+	kind, _ := record.KindOf(record.Throughput)
+	of := func(value float64, verdict analysis.Outcome) analysis.Row {
+		c := analysis.Comparison{
+			Value: value, Interval: analysis.Interval{Low: value - 0.01, High: value + 0.01, Level: 0.95}, Primary: true,
+			Outcome: analysis.Different, Verdict: verdict,
+		}
+		return analysis.Row{Status: record.OK, Figures: []analysis.Figure{{Kind: kind, Summary: analysis.Summary{Estimate: 1}, Ratio: &c}}}
+	}
+	sweep := func(numeric bool, verdicts ...analysis.Outcome) analysis.Sweep {
+		s := analysis.Sweep{Cell: record.Cell{Hosts: 1, Workload: record.TCPStream}, X: analysis.Axis{Name: "x", Numeric: numeric}}
+		l := analysis.Line{Network: "bridge"}
+		for i, v := range verdicts {
+			s.X.Ticks = append(s.X.Ticks, analysis.Tick{Label: string(rune('a' + i))})
+			l.Points = append(l.Points, analysis.SweepPoint{X: i, Row: of(0.5+float64(i)/10, v)})
+		}
+		s.Lines = []analysis.Line{l}
+		return s
+	}
+	res := analysis.Result{Level: 0.95, Multiplicity: analysis.Multiplicity{Primary: 14}}
+	const yes, no = analysis.Different, analysis.NotKnown
+	for _, tt := range []struct {
+		s    analysis.Sweep
+		want string
+	}{
+		{sweep(true, yes, yes, yes), "bridge has 49–51% of native's throughput at a, and has 69–71% of native's throughput at c."},
+		{sweep(false, yes, yes, yes), "bridge has 49–51% of native's throughput at a, has 59–61% of native's throughput at b, and has 69–71% of native's throughput at c."},
+		{sweep(false, yes, yes), "bridge has 49–51% of native's throughput at a, and has 59–61% of native's throughput at b."},
+		{sweep(false, no, no, yes), "bridge may have 49–51% of native's throughput at a, may have 59–61% of native's throughput at b (not certain given 14 comparisons), and has 69–71% of native's throughput at c."},
+		{sweep(false, no, yes, no), "bridge may have 49–51% of native's throughput at a (not certain given 14 comparisons), has 59–61% of native's throughput at b, and may have 69–71% of native's throughput at c (not certain given 14 comparisons)."},
+	} {
+		if got := record.Each(sweepSummary(tt.s, res), statement.String); len(got) != 1 || got[0] != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+	if got := sweepSummary(sweep(false, yes), res); got != nil {
+		t.Errorf("one value: %q", got)
+	}
+}
+
 // TestCostOfSmallDatagrams checks that large costs have no exponent.
 func TestCostOfSmallDatagrams(t *testing.T) {
 	c := record.Cell{Hosts: 1, Family: 4, Servers: 1, Clients: 1, Workload: record.UDPStream}

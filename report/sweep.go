@@ -77,7 +77,8 @@ func sweepScale(s analysis.Sweep, k record.Kind) scale {
 }
 
 // sweepSummary describes for each network how its distance from native changes, in the
-// metric that it is ranked by: no other metric has verdicts.
+// metric that it is ranked by: no other metric has verdicts. Of numbers it tells the first and the
+// last; other values have nothing between them, so each is told.
 func sweepSummary(s analysis.Sweep, res analysis.Result) []statement {
 	primary, ok := s.First(analysis.Row.Primary)
 	if !ok || s.Matrix() || len(s.Lines) > mostSentences+1 {
@@ -85,30 +86,30 @@ func sweepSummary(s analysis.Sweep, res analysis.Result) []statement {
 	}
 	var out []statement
 	for _, l := range s.Lines {
-		var first, last *analysis.Figure
-		var from, to string
+		var places []analysis.SweepPoint
 		for _, p := range l.Points {
 			if f, ok := p.Row.Primary(); ok && f.Name == primary.Name && f.Ratio != nil && f.Ratio.Level > 0 {
-				if first == nil {
-					first, from = &f, labelOf(s, p)
-				}
-				last, to = &f, labelOf(s, p)
+				places = append(places, p)
 			}
 		}
-		if first == nil || from == to {
+		last := len(places) - 1
+		if last < 1 {
 			continue
 		}
-		told, certain := toldShare(*first, s, res)
-		then, certainThen := toldShare(*last, s, res)
-		told += " at " + from
-		if !certain && certainThen {
-			told += uncertain(res)
+		if s.X.Numeric {
+			places, last = []analysis.SweepPoint{places[0], places[last]}, 1
 		}
-		told += ", and " + then + " at " + to
-		if !certainThen {
-			told += uncertain(res)
+		told, doubtful := make([]string, len(places)), false
+		for i, p := range slices.Backward(places) {
+			f, _ := p.Row.Primary()
+			text, certain := toldShare(f, s, res)
+			told[i] = text + " at " + labelOf(s, p)
+			if !certain && !doubtful { // said once, after the last of several
+				told[i] += uncertain(res)
+			}
+			doubtful = !certain
 		}
-		out = append(out, statement{l.Network, told + ".", nil})
+		out = append(out, statement{l.Network, join(told[:last]) + ", and " + told[last] + ".", nil})
 	}
 	return out
 }
