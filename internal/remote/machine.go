@@ -55,14 +55,14 @@ func (m *Machine) start(ctx context.Context, name, space string, c platform.Comm
 	}
 	params := startParams{Name: name, Space: space, Path: c.Path, Args: c.Args, Env: c.Env, Dir: c.Dir, Err: c.Stderr != nil}
 	p := &process{Life: nsexec.NewLife(), machine: m}
-	within, cancel := context.WithTimeoutCause(ctx, callTime, fmt.Errorf("no answer within %v", callTime))
-	defer cancel()
-	if err := m.agent.Call(within, methodStart, params, &p.id); err != nil {
+	id, err := claim(ctx, m, methodStart, params, m.forget)
+	if err != nil {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("%s: start %s: %w", name, c.Path, context.Cause(ctx))
 		}
 		return nil, err // the agent's text names the endpoint
 	}
+	p.id = id
 	p.connect(c)
 	return p, nil
 }
@@ -70,7 +70,38 @@ func (m *Machine) start(ctx context.Context, name, space string, c platform.Comm
 // makeSpaces makes n network namespaces with nothing but lo, which is up, and returns their paths, which only mean
 // something to the machine's agent.
 func (m *Machine) makeSpaces(ctx context.Context, n int) ([]string, error) {
-	return agent.Ask[[]string](ctx, m, methodSpaces, n)
+	paths, err := claim(ctx, m, methodSpaces, n, func(late []string) {
+		_ = m.release(context.Background(), late) // fails if the agent has ended
+	})
+	return paths, wrap.Error(err, "%s", m.name)
+}
+
+// claim calls a method that makes something on the machine, and returns what it is. If ctx ends before the answer has come, or
+// callTime is over, waive gives that up when it comes: the agent, which cannot know that nobody has taken its answer, would keep it.
+func claim[Out any](ctx context.Context, m *Machine, method string, in any, waive func(Out)) (Out, error) {
+	var none, made Out
+	if ctx.Err() != nil {
+		return none, context.Cause(ctx)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, callTime, fmt.Errorf("no answer within %v", callTime))
+	defer cancel()
+	var failed error
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		made, failed = agent.Ask[Out](context.Background(), m.agent, method, in)
+	}()
+	select {
+	case <-answered:
+		return made, failed
+	case <-ctx.Done():
+		go func() {
+			if <-answered; failed == nil {
+				waive(made)
+			}
+		}()
+		return none, fmt.Errorf("agent: call %s: %w", method, context.Cause(ctx))
+	}
 }
 
 // release gives namespaces up: the kernel removes them with everything in them.
@@ -125,7 +156,7 @@ func (p *process) connect(c platform.Command) {
 		err := p.machine.agent.Call(context.Background(), methodWait, p.id, &e)
 		_, _ = p.Errors.Write([]byte(e.Stderr))
 		// Others that the process has left behind can hold its outputs open.
-		late := time.AfterFunc(lastWords, p.forget)
+		late := time.AfterFunc(lastWords, func() { p.machine.forget(p.id) })
 		copying.Wait()
 		late.Stop()
 		switch gone := p.machine.Err(); {
@@ -136,16 +167,16 @@ func (p *process) connect(c platform.Command) {
 		}
 		p.End(err)
 		reading.Wait()
-		p.forget()
+		p.machine.forget(p.id)
 	}()
 }
 
 // lastWords is how long the outputs of a process may still be copied after it has ended.
 var lastWords = callTime
 
-// forget gives up the outputs of the process, which has ended.
-func (p *process) forget() {
-	_ = p.machine.Call(context.Background(), methodForget, p.id, nil) // fails if the agent has ended
+// forget gives up the outputs of a process, which is killed if it still runs.
+func (m *Machine) forget(id uint64) {
+	_ = m.Call(context.Background(), methodForget, id, nil) // fails if the agent has ended
 }
 
 // pump copies an output of the process until it ends.

@@ -2,10 +2,14 @@ package remote_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -13,6 +17,7 @@ import (
 	"nettoll/agent"
 	"nettoll/internal/await"
 	"nettoll/internal/bootstrap"
+	"nettoll/internal/keeper"
 	"nettoll/internal/nsexec"
 	"nettoll/internal/remote"
 	"nettoll/internal/testutil/iferr"
@@ -169,6 +174,91 @@ func TestKilled(t *testing.T) {
 			return missing, nil
 		}))
 	}
+}
+
+// TestGivenUpInTheLastInstant has callers give up when the agent has answered, and its answer is still under way. Nobody takes what
+// the answer is about, so that it has to end nevertheless.
+func TestGivenUpInTheLastInstant(t *testing.T) {
+	own, err := os.Readlink("/proc/self/ns/net")
+	iferr.Fatal(t, err)
+	for name, c := range map[string]struct {
+		make func(context.Context, *remote.Host) error
+		left func(agent int) bool
+	}{
+		"a process": {
+			func(ctx context.Context, h *remote.Host) error {
+				_, err := h.Start(ctx, platform.Command{Path: "sleep", Args: []string{"1000"}})
+				return err
+			},
+			func(agent int) bool { return len(keeper.Family(agent)) > 1 },
+		},
+		"a namespace": {
+			func(ctx context.Context, h *remote.Host) error { _, err := h.Space(ctx); return err },
+			func(agent int) bool {
+				open, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", agent))
+				return slices.ContainsFunc(open, func(fd string) bool {
+					to, err := os.Readlink(fd)
+					return err == nil && strings.HasPrefix(to, "net:") && to != own
+				})
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mark := bootstrap.Mark()
+			p, err := nsexec.Start(t.Context(), "h1", "", os.Environ(), platform.Command{Path: platform.Self, Args: []string{"agent", "injected", mark}})
+			iferr.Fatal(t, err)
+			in, err := bootstrap.Inject(t.Context(), p, mark, nil)
+			iferr.Fatal(t, err)
+			way := &lateReader{from: in.Stdout(), pass: make(chan struct{}), held: make(chan struct{}, 1)}
+			h := remote.NewHost("h1", "another machine", agent.Dial(late{in, way}), nil)
+			t.Cleanup(func() { iferr.Error(t, h.Close()) })
+			pass := sync.OnceFunc(func() { close(way.pass) })
+			t.Cleanup(pass)
+			ctx, giveUp := context.WithCancel(t.Context())
+			made := make(chan error, 1)
+			go func() { made <- c.make(ctx, h) }()
+			<-way.held
+			if !c.left(p.PID()) {
+				t.Fatal("the agent has made nothing")
+			}
+			giveUp()
+			if err := <-made; !errors.Is(err, context.Canceled) {
+				t.Errorf("error %v", err)
+			}
+			pass()
+			iferr.Error(t, await.Until(t.Context(), 20*time.Second, time.Millisecond, func(context.Context) (missing, err error) {
+				if c.left(p.PID()) {
+					missing = errors.New("it is left, although nobody has it")
+				}
+				return missing, nil
+			}))
+		})
+	}
+}
+
+// late is a process whose output comes by another way.
+type late struct {
+	platform.Process
+	way io.Reader
+}
+
+func (l late) Stdout() io.Reader { return l.way }
+
+// lateReader holds back what it has read until pass is closed, and then no more.
+type lateReader struct {
+	from       io.Reader
+	held, pass chan struct{}
+}
+
+// Read implements io.Reader.
+func (r *lateReader) Read(b []byte) (int, error) {
+	n, err := r.from.Read(b)
+	select {
+	case r.held <- struct{}{}:
+	default: // the first was enough
+	}
+	<-r.pass
+	return n, err
 }
 
 // TestMachineEnds ends an agent while processes run: in an orderly way, by closing its input, and by SIGKILL. The
