@@ -79,8 +79,7 @@ func CanKeep() error {
 	ctx, cancel := context.WithTimeout(context.Background(), handshake)
 	defer cancel()
 	err = k.Ready(ctx)
-	k.Kill()
-	_ = k.Wait() // it was killed
+	k.discard()
 	if err != nil && !errors.Is(err, platform.ErrUnsupported) {
 		err = unkept(err)
 	}
@@ -122,8 +121,7 @@ func try(s Spec, stdout, stderr io.Writer, flags uintptr, user bool) (*Kept, err
 	_ = k.line.SetWriteDeadline(time.Now().Add(handshake))
 	err = json.NewEncoder(k.line).Encode(message{s, flags != 0, len(s.Sent)})
 	if err != nil && !errors.Is(err, unix.EPIPE) && !errors.Is(err, unix.ECONNRESET) { // Ready says that the keeper has ended
-		k.Kill()
-		_ = k.Wait() // it was killed
+		k.discard()
 		return nil, fmt.Errorf("tell the keeper what to start: %w", err)
 	}
 	return k, nil
@@ -180,6 +178,23 @@ func (k *Kept) Kill() {
 		return
 	}
 	_ = k.Cmd.Process.Kill() // fails if it has ended
+}
+
+// deathTime is how long a killed keeper may take to end.
+const deathTime = 30 * time.Second
+
+// discard kills a keeper that is not wanted, and returns when it has ended, unless it hangs in the kernel.
+func (k *Kept) discard() {
+	k.Kill()
+	ended := make(chan struct{})
+	go func() {
+		_ = k.Wait() // it was killed
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(deathTime):
+	}
 }
 
 // Wait returns when the keeper has ended. It is called once.

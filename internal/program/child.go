@@ -2,6 +2,7 @@ package program
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os/exec"
@@ -143,8 +144,7 @@ func keep(ctx context.Context, c Command, p Place, bound, lingers bool) (*child,
 		return nil, err
 	}
 	if err := k.kept.Ready(ctx); err != nil {
-		k.stop(syscall.SIGKILL)
-		return nil, fmt.Errorf("start %s: %w", c.Path, err)
+		return nil, fmt.Errorf("start %s: %w", c.Path, errors.Join(err, k.stop(syscall.SIGKILL)))
 	}
 	return k, nil
 }
@@ -243,12 +243,16 @@ const patience = 5 * time.Second
 // to remove their files. Killing it earlier would leave them.
 const keeperTime = 5 * time.Second
 
-// stop ends the program and all that it has started, and returns when they have ended. On SIGINT or
-// SIGTERM, programs print the results they have.
-func (k *child) stop(sig syscall.Signal) {
+// deathTime is how long killed processes may take to end: freeing their last resources can take seconds. It is less than
+// listenTime leaves after patience and keeperTime, so that the trial learns of it. Tests change it.
+var deathTime = 30 * time.Second
+
+// stop ends the program and all that it has started, and returns when they have ended, or that they have not: then they hang in the
+// kernel, and nothing is known of how the program ended. On SIGINT or SIGTERM, programs print the results they have.
+func (k *child) stop(sig syscall.Signal) error {
 	select {
 	case <-k.done:
-		return
+		return nil
 	default:
 	}
 	if sig != syscall.SIGKILL {
@@ -256,7 +260,7 @@ func (k *child) stop(sig syscall.Signal) {
 		_ = unix.Kill(k.cmd.Process.Pid, sig) // fails if it has just ended
 		select {
 		case <-k.done:
-			return
+			return nil
 		case <-time.After(patience):
 		}
 	}
@@ -265,12 +269,17 @@ func (k *child) stop(sig syscall.Signal) {
 		k.kept.Kill()
 		select {
 		case <-k.done:
-			return
+			return nil
 		case <-time.After(keeperTime):
 		}
 	}
 	_ = unix.Kill(-k.cmd.Process.Pid, unix.SIGKILL) // fails if the group is empty
-	<-k.done
+	select {
+	case <-k.done:
+		return nil
+	case <-time.After(deathTime):
+		return fmt.Errorf("process %d, or one that it has started, did not end within %v of being killed", k.cmd.Process.Pid, deathTime)
+	}
 }
 
 // await returns when the program has ended, or stops it when ctx ends.
@@ -279,7 +288,9 @@ func (k *child) await(ctx context.Context) error {
 	case <-k.done:
 		return nil
 	case <-ctx.Done():
-		k.stop(syscall.SIGKILL)
+		if err := k.stop(syscall.SIGKILL); err != nil {
+			return fmt.Errorf("%w; %w", context.Cause(ctx), err)
+		}
 		return context.Cause(ctx)
 	}
 }

@@ -123,8 +123,11 @@ func (h *servers) serve(ctx context.Context, p serveParams) (served, error) {
 	h.all[p.Server] = k
 	h.mu.Unlock()
 	if err := listening(ctx, p.Listen, before, k.done); err != nil {
-		k.stop(syscall.SIGTERM)
+		hangs := k.stop(syscall.SIGTERM)
 		h.remove(p.Server)
+		if hangs != nil {
+			return served{}, fmt.Errorf("%s: %w; %w", p.Command.Path, err, hangs)
+		}
 		if k.output.Stderr+k.output.Stdout != "" {
 			return served{}, fmt.Errorf("%s: %w: %s", p.Command.Path, err, k.output.Why())
 		}
@@ -160,7 +163,9 @@ func (h *servers) stop(_ context.Context, p stopParams) (stopped, error) {
 	if k == nil {
 		return stopped{}, fmt.Errorf("no server %d", p.Server)
 	}
-	k.stop(cmp.Or(p.Ending, syscall.SIGTERM))
+	if err := k.stop(cmp.Or(p.Ending, syscall.SIGTERM)); err != nil {
+		return stopped{}, err
+	}
 	if k.broken { // its clients may not have noticed
 		return stopped{Output: k.output}, fmt.Errorf("%s: %s", k.cmd.Path, k.output.Why())
 	}

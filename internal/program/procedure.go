@@ -106,6 +106,11 @@ func (c *Course) enter(k *child) {
 // finish waits for the end of the running program.
 func (c *Course) finish(ctx context.Context, k *child, command Command) (Output, error) {
 	err := k.await(ctx)
+	select {
+	case <-k.done:
+	default: // it hangs in the kernel
+		return Output{}, fmt.Errorf("%s: %w", command.Path, err)
+	}
 	c.mu.Lock()
 	c.sum, c.last = c.sum.plus(k.last), nil
 	c.mu.Unlock()

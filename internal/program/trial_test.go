@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -429,12 +430,44 @@ func TestStop(t *testing.T) {
 	for k.out.String() != "ready\n" {
 		time.Sleep(time.Millisecond)
 	}
-	k.stop(syscall.SIGTERM)
+	iferr.Error(t, k.stop(syscall.SIGTERM))
 	if k.output.Status != -1 || k.output.Stdout != "ready\n" {
 		t.Errorf("%+v", k.output)
 	}
-	k.stop(syscall.SIGTERM) // again
+	iferr.Error(t, k.stop(syscall.SIGTERM)) // again
 	gone(t, "sleep\x0054321.8")
+}
+
+// TestProgramThatHangsInTheKernel stops servers and a client that SIGKILL does not end: whoever stops them does not wait for ever.
+func TestProgramThatHangsInTheKernel(t *testing.T) {
+	was := deathTime
+	t.Cleanup(func() { deathTime = was })
+	deathTime = 100 * time.Millisecond
+	hung := func() *child { // it is never reaped, and so has not ended
+		k := &child{cmd: exec.Command("sleep", "54321.6"), done: make(chan struct{})}
+		k.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		iferr.Fatal(t, k.cmd.Start())
+		t.Cleanup(func() { _ = k.cmd.Wait() }) // it was killed
+		return k
+	}
+	says := func(err error, k *child, first string) {
+		t.Helper()
+		want := fmt.Sprintf("%sprocess %d, or one that it has started, did not end within 100ms of being killed", first, k.cmd.Process.Pid)
+		if err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	server := hung()
+	h := &servers{all: map[int]*child{7: server}}
+	_, err := h.stop(t.Context(), stopParams{Server: 7, Ending: syscall.SIGKILL})
+	says(err, server, "")
+	client := hung()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("still running after 5s"))
+	c := &Course{}
+	c.enter(client)
+	_, err = c.finish(ctx, client, Command{Path: "x"})
+	says(err, client, "x: still running after 5s; ")
 }
 
 // TestOutOfMemory has the kernel kill programs of a small control group: a client, and a server, which has a keeper.
