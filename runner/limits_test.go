@@ -149,6 +149,44 @@ func TestBudgetAfterASlowStart(t *testing.T) {
 	})
 }
 
+// TestLeastRoundsExceedTheBudget checks that the rounds that a run is to do at least are done if they end soon after the budget.
+func TestLeastRoundsExceedTheBudget(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		least  int
+		late   time.Duration
+		slow   time.Duration // of building a network of the third round
+		rounds int
+		detail string
+	}{
+		{"none is asked for", 0, 0, 0, 2, ""},
+		{"they are done before", 2, 10 * time.Second, 0, 2, ""},
+		{"one is missing", 3, 5 * time.Second, 0, 3, "it was exceeded by 3 s for the first 3 rounds"},
+		{"two are missing", 4, 10 * time.Second, 0, 4, "it was exceeded by 7 s for the first 4 rounds"},
+		{"there is time for one of two", 4, 5 * time.Second, 0, 2, ""},
+		{"the last takes longer than the others", 3, 5 * time.Second, 8 * time.Second, 2, "it was exceeded by 9 s for the first 3 rounds"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				slow := func(_ context.Context, nth int) error {
+					if nth == 3 {
+						time.Sleep(c.slow)
+					}
+					return nil
+				}
+				b := newBench(&way{name: "host"}, &way{name: "bridge"}, &way{name: "veth", connect: slow}, &way{name: "macvlan"})
+				b.Settings.MaxRounds, b.Settings.Budget = 10, 10 // two rounds and a half
+				b.Least, b.Late = c.least, c.late
+				end, err := b.run(t, t.Context())
+				ends(t, end, err, record.EndBudget, c.rounds)
+				if end.Detail != c.detail {
+					t.Errorf("it says %q, want %q", end.Detail, c.detail)
+				}
+			})
+		})
+	}
+}
+
 func TestBudgetEndsTheRun(t *testing.T) {
 	for _, c := range []struct {
 		name           string

@@ -35,6 +35,9 @@ type Runner struct {
 	Enough func([]record.Trial) map[string]bool
 	// Watch is notified of progress. It may be nil.
 	Watch Watch
+	// Least rounds are done even if the time budget would end the run before, as long as all of them end within Late after it.
+	Least int
+	Late  time.Duration
 	// Unwatched turns off watching the idle machine, for users who do not want the CPU cost of
 	// traffic. CPU time is then recorded as if the idle machine used none.
 	Unwatched bool
@@ -48,6 +51,7 @@ type Runner struct {
 	began   time.Time
 	spent   time.Duration // in warm-ups, windows and turns, and watching the idle machine
 	longest time.Duration // the longest round
+	late    time.Duration // by how much the budget may be exceeded now
 	trials  []record.Trial
 	done    map[string]map[int][]int // cell key → rounds → parts that have a trial
 	out     map[string]int           // the round in which cells were skipped or given up, by key
@@ -181,7 +185,11 @@ func (r *Runner) over(ctx context.Context, round int) string {
 		return record.EndPrecision
 	}
 	if budget := r.budget(); budget > 0 && time.Since(r.began)+r.longest > budget {
-		return record.EndBudget
+		missing := r.Least - round + 1
+		if missing <= 0 || time.Since(r.began)+time.Duration(missing)*r.longest > budget+r.Late {
+			return record.EndBudget
+		}
+		r.late = r.Late
 	}
 	return ""
 }
@@ -189,7 +197,7 @@ func (r *Runner) over(ctx context.Context, round int) string {
 func (r *Runner) budget() time.Duration { return seconds(r.Settings.Budget) }
 
 // hurry reports whether the budget is used up, in the middle of a round.
-func (r *Runner) hurry() bool { return r.budget() > 0 && time.Since(r.began) > r.budget() }
+func (r *Runner) hurry() bool { return r.budget() > 0 && time.Since(r.began) > r.budget()+r.late }
 
 // allOut reports whether nothing is left to measure.
 func (r *Runner) allOut() bool {
@@ -397,8 +405,11 @@ func (r *Runner) end(reason string, err error) record.End {
 		Finished: time.Now().UTC(), Reason: reason, Rounds: r.complete(),
 		Measuring: r.spent.Seconds(), Elapsed: time.Since(r.began).Seconds(), Idle: max(0, r.watched.Rate()),
 	}
-	if err != nil {
+	switch over := time.Since(r.began) - r.budget(); {
+	case err != nil:
 		e.Detail = err.Error()
+	case reason == record.EndBudget && r.late > 0 && over >= time.Second/2:
+		e.Detail = fmt.Sprintf("it was exceeded by %.0f s for the first %d rounds", over.Seconds(), r.Least)
 	}
 	seen := map[string]bool{}
 	for _, recipe := range r.Networks {

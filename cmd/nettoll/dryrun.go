@@ -81,6 +81,9 @@ func (a *app) showPlan(f runFlags, cells []record.Cell, skips []plan.Skip, set r
 	}
 	if e.Comparisons > 0 {
 		fmt.Fprintf(&out, "Primary comparisons: %d; a verdict among that many takes at least %d rounds.\n", e.Comparisons, e.Verdict)
+		if _, late := f.late(rest, set); late > 0 {
+			fmt.Fprintf(&out, "If a busy machine leaves time for fewer, the run takes up to %s more.\n", rough(late))
+		}
 	}
 	for _, text := range []string{costly(e), short(rest, set, f.done)} {
 		if text != "" {

@@ -49,6 +49,19 @@ func (f *runFlags) lifts() bool {
 	return (!f.given("suite") || !f.budgeted) && !f.given("time-budget")
 }
 
+// excess is by how much of itself the default time budget may be exceeded.
+const excess = 0.5
+
+// late returns how many rounds a run does even if its time budget ends before, and by how much it may exceed that for them: the
+// rounds that a verdict takes. A forecast is for a quiet machine; on a busy one the default run, for which it has little room to
+// spare, would decide nothing. A budget that somebody has chosen is never exceeded.
+func (f *runFlags) late(e plan.Forecast, set record.Settings) (rounds int, by time.Duration) {
+	if f.resume != "" || !f.lifts() || e.Comparisons == 0 || e.Verdict > set.MaxRounds {
+		return 0, 0
+	}
+	return e.Verdict, time.Duration(excess * set.Budget * float64(time.Second))
+}
+
 // known returns what the planner needs to know of the drivers; private and cluster say whether engines, or clusters, are
 // private or the user's.
 func known(paths program.Paths, conflists cniFlags, private, cluster bool) plan.Known {

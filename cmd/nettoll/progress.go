@@ -19,6 +19,7 @@ type progress struct {
 	w     io.Writer
 	width func() int // of the terminal; nil elsewhere
 	set   record.Settings
+	late  time.Duration // by how much the time budget may be exceeded
 	began time.Time
 	quit  chan struct{}
 	ended sync.WaitGroup
@@ -33,14 +34,19 @@ type progress struct {
 	told    map[string]bool // skips that have been reported
 }
 
-// progress returns one for a run that has done some rounds already; f is about those that follow.
-func (a *app) progress(ctx context.Context, f plan.Forecast, set record.Settings, done int) *progress {
+// progress returns one for a run that has done some rounds already; f is about those that follow. late is by how much the time budget
+// may be exceeded.
+func (a *app) progress(ctx context.Context, f plan.Forecast, set record.Settings, done int, late time.Duration) *progress {
 	p := &progress{
-		w: a.stderr, set: set, began: time.Now(), quit: make(chan struct{}),
+		w: a.stderr, set: set, late: late, began: time.Now(), quit: make(chan struct{}),
 		planned: max(1, f.MaxRounds*f.Cells), at: "watching the idle machine",
 		told: map[string]bool{},
 	}
-	fmt.Fprintf(a.stderr, "%s, %s, at most about %s; ctrl-C ends the run with a report\n", counted(f.Visits, "network"), counted(f.Cells, "cell"), rough(f.Max))
+	most := fmt.Sprintf("at most about %s", rough(f.Max))
+	if late > 0 {
+		most += fmt.Sprintf(", and up to %s more if a busy machine leaves too few rounds for a verdict", rough(late))
+	}
+	fmt.Fprintf(a.stderr, "%s, %s, %s; ctrl-C ends the run with a report\n", counted(f.Visits, "network"), counted(f.Cells, "cell"), most)
 	for _, text := range []string{costly(f), short(f, set, done)} {
 		if text != "" {
 			fmt.Fprintf(a.stderr, "note: %s\n", text)
@@ -94,6 +100,9 @@ func (p *progress) left() time.Duration {
 	}
 	left := time.Duration(float64(spent) / float64(p.trials) * float64(max(0, p.planned-p.trials)))
 	if budget := time.Duration(p.set.Budget * float64(time.Second)); budget > 0 {
+		if spent > budget {
+			budget += p.late
+		}
 		left = min(left, max(0, budget-spent))
 	}
 	return max(left, 1)

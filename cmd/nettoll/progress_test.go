@@ -39,6 +39,10 @@ func TestLeft(t *testing.T) {
 	if left := p.left(); left != 1 {
 		t.Errorf("%v are left after the time budget", left)
 	}
+	p.late = 15 * time.Second
+	if left := p.left(); left <= time.Second || left > 5*time.Second {
+		t.Errorf("%v are left of the time by which the budget may be exceeded", left)
+	}
 	p.set.Budget, p.trials = 0, 8
 	if left := p.left(); left != 1 {
 		t.Errorf("%v are left after the last trial", left)

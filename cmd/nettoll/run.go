@@ -460,7 +460,8 @@ func create(name string, run record.Run) (path string, w *record.Writer, err err
 func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *record.File, e engines, set record.Settings, possible []record.Cell, f runFlags) error {
 	defer w.Close()
 	rest, _ := f.rest(possible, set)
-	p := a.progress(ctx, rest, set, f.done)
+	least, late := f.late(rest, set)
+	p := a.progress(ctx, rest, set, f.done, late)
 	r := &runner.Runner{
 		Networks: recipes(e),
 		Tools:    toolByName(a.paths),
@@ -474,6 +475,7 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 			p.Reached(precision)
 			return analysis.Enough(precision)
 		},
+		Least: least, Late: late,
 		Watch: p,
 	}
 	end, err := r.Run(ctx)

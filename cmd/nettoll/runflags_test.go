@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -99,6 +100,32 @@ func TestRestOfARun(t *testing.T) {
 		set.Budget = 600
 		if _, long := f.rest([]record.Cell{cell}, set); long {
 			t.Errorf("%s: too long, within a time budget", name)
+		}
+	}
+}
+
+// TestLate checks which runs may exceed their time budget for the rounds that a verdict takes: those for which nobody has chosen it.
+func TestLate(t *testing.T) {
+	const by = 37500 * time.Millisecond
+	for name, c := range map[string]struct {
+		given  string
+		flags  runFlags
+		most   int
+		e      plan.Forecast
+		rounds int
+		by     time.Duration
+	}{
+		"by default":          {"", runFlags{}, 40, plan.Forecast{Comparisons: 10, Verdict: 9}, 9, by},
+		"the user's budget":   {"time-budget", runFlags{}, 40, plan.Forecast{Comparisons: 10, Verdict: 9}, 0, 0},
+		"a suite's budget":    {"suite", runFlags{budgeted: true}, 40, plan.Forecast{Comparisons: 10, Verdict: 9}, 0, 0},
+		"a suite without one": {"suite", runFlags{}, 40, plan.Forecast{Comparisons: 10, Verdict: 9}, 9, by},
+		"resumed":             {"resume", runFlags{resume: "x.ndjson"}, 40, plan.Forecast{Comparisons: 10, Verdict: 9}, 0, 0},
+		"no comparison":       {"", runFlags{}, 40, plan.Forecast{}, 0, 0},
+		"no verdict anyway":   {"", runFlags{}, 8, plan.Forecast{Comparisons: 10, Verdict: 9}, 0, 0},
+	} {
+		c.flags.given = func(flag string) bool { return flag == c.given }
+		if rounds, by := c.flags.late(c.e, record.Settings{MaxRounds: c.most, Budget: 75}); rounds != c.rounds || by != c.by {
+			t.Errorf("%s: %d rounds, %v more; want %d, %v", name, rounds, by, c.rounds, c.by)
 		}
 	}
 }
