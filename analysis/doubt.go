@@ -321,33 +321,37 @@ func lostDoubts(all []Lost, of int) (out warnings) {
 	return out
 }
 
-// carried merges the warnings of trials by code, in the order in which
-// they first appear, with the texts of the last trial that has the code.
+// carried merges the warnings of trials by code, in the order in which they first appear, with the texts of the last
+// trial that has the code. The numbers in a text are ranges over all trials that say the same.
 func carried(c series, in circumstances) (out warnings) {
 	type of struct {
 		trial int
+		shape string
 		record.Warning
 	}
 	var all []of
 	for i, t := range c.trials {
 		for _, w := range t.Warnings {
-			all = append(all, of{i, w})
+			all = append(all, of{i, Shape(w.Text), w})
 		}
 	}
 	for _, same := range record.Gather(all, func(w of) string { return w.Code }) {
 		trials := record.Gather(same, func(w of) int { return w.trial })
-		texts := record.Gather(trials[len(trials)-1], func(w of) string { return w.Text })
+		texts := record.Gather(trials[len(trials)-1], func(w of) string { return w.shape })
 		advice := carriedAdvice[same[0].Code]
 		if same[0].Code == warnStarved {
 			advice += in.longer(c.cell.Tool)
 		}
-		for _, text := range texts {
-			n := len(trials) // the text of a warning can differ from trial to trial
+		for _, last := range texts {
+			alike := record.Those(same, func(w of) bool { return w.shape == last[0].shape })
+			text, n := alike[0].Text, len(trials) // the text of a warning can differ from trial to trial
 			if len(texts) > 1 {
-				says := func(w of) bool { return w.Text == text[0].Text }
-				n = len(record.Those(trials, func(t []of) bool { return slices.ContainsFunc(t, says) }))
+				n = len(record.Gather(alike, func(w of) int { return w.trial }))
 			}
-			out.add(text[0].Code, advice, "%s (in %d of %d trials)", text[0].Text, n, len(c.trials))
+			for _, w := range alike[1:] {
+				text = Merged(text, w.Text)
+			}
+			out.add(same[0].Code, advice, "%s (in %d of %d trials)", text, n, len(c.trials))
 		}
 	}
 	return out

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -103,6 +104,16 @@ func TestRowWarnings(t *testing.T) {
 				t.Warnings = []record.Warning{{Code: "remark", Text: "another"}, {Code: "remark", Text: "one"}}[i%2:]
 			}
 		}), "another (in 2 of 8 trials)"},
+		{"carried with other numbers", "bridge", "pace-missed", each("bridge", func(i int, t *record.Trial) {
+			if i > 4 {
+				t.Warnings = []record.Warning{{Code: "pace-missed", Text: fmt.Sprintf("reached only %d of the requested 100 Mbit/s", 90-10*i)}}
+			}
+		}), "reached only 10 to 40 of the requested 100 Mbit/s (in 4 of 8 trials)"},
+		{"several in one trial, with other numbers", "bridge", "overran", each("bridge", func(i int, t *record.Trial) {
+			for n := range 4 {
+				t.Warnings = append(t.Warnings, record.Warning{Code: "overran", Text: fmt.Sprintf("%d bytes were still on their way", 10*i+n)})
+			}
+		}), "10 to 83 bytes were still on their way (in 8 of 8 trials)"},
 		{"histogram", "bridge", WarnHistogram, each("bridge", func(i int, t *record.Trial) {
 			if i == 2 {
 				t.Latency = &record.Histogram{Encoded: "x"}

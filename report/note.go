@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,7 +33,7 @@ func (n *notes) number(w analysis.Warning) int {
 		return len(n.list)
 	}
 	if have := &n.list[i]; have.Text != w.Text {
-		have.Text = merged(have.Text, w.Text)
+		have.Text = analysis.Merged(have.Text, w.Text)
 	}
 	return i + 1
 }
@@ -303,66 +302,10 @@ func (n *notes) groupOf(number int) (id string) {
 	return fileName(noteTitles[noteKindOf(n.list[number-1])])
 }
 
-// counts matches how often a doubt occurred, for example "9 of 10 trials". Merged doubts
-// have "1 to 5 of 8" or "all of 9 to 10".
-var counts = regexp.MustCompile(`\b(?:(\d+)(?: to (\d+))?|all) of (\d+)(?: to (\d+))? (trials|values|rounds|flows)\b`)
-
 // noteKey is a doubt without its counts and amounts.
 type noteKey struct{ code, text, advice string }
 
-func keyOf(w analysis.Warning) noteKey {
-	return noteKey{w.Code, amounts.ReplaceAllString(counts.ReplaceAllString(w.Text, "# of # $5"), "#$3"), w.Advice}
-}
-
-// merged merges the counts and the amounts of two texts that are otherwise equal.
-func merged(text, other string) string {
-	text = eachMerged(counts, text, other, func(a, b []string) string {
-		of := fromTo(a[3], a[4], b[3], b[4])
-		if everyTime(a) && everyTime(b) && strings.Contains(of, " ") {
-			return "all of " + of + " " + a[5]
-		}
-		how := func(m []string) []string { // the number of occurrences; "all" means the total
-			if m[1] == "" {
-				return m[3:5]
-			}
-			return m[1:3]
-		}
-		return fromTo(slices.Concat(how(a), how(b))...) + " of " + of + " " + a[5]
-	})
-	return eachMerged(amounts, text, other, func(a, b []string) string { return fromTo(a[1], a[2], b[1], b[2]) + a[3] })
-}
-
-// everyTime reports whether a count equals the total.
-func everyTime(m []string) bool { return m[1] == "" || m[1] == m[3] && m[2] == "" && m[4] == "" }
-
-// eachMerged replaces each match in a text by its merger with the corresponding match in another text.
-func eachMerged(pattern *regexp.Regexp, text, other string, merge func(a, b []string) string) string {
-	more := pattern.FindAllStringSubmatch(other, -1)
-	i := -1
-	return pattern.ReplaceAllStringFunc(text, func(part string) string {
-		if i++; i >= len(more) {
-			return part
-		}
-		return merge(pattern.FindStringSubmatch(part), more[i])
-	})
-}
-
-// fromTo returns the range of some numbers, as written; empty strings are ignored.
-func fromTo(numbers ...string) string {
-	numbers = slices.DeleteFunc(numbers, func(s string) bool { return s == "" })
-	slices.SortFunc(numbers, func(a, b string) int {
-		x, _ := strconv.ParseFloat(a, 64)
-		y, _ := strconv.ParseFloat(b, 64)
-		return cmp.Compare(x, y)
-	})
-	if least, most := numbers[0], numbers[len(numbers)-1]; least != most {
-		return least + " to " + most
-	}
-	return numbers[0]
-}
-
-// amounts matches numbers that may differ within one doubt.
-var amounts = regexp.MustCompile(`(\d[\d.]*)(?: to (\d[\d.]*))?( CPU seconds (?:a|per) second (?:of|during) | bytes were still on their way| % of its CPU time in user space|%: the rest (?:passed|was spent) in slow ones)`)
+func keyOf(w analysis.Warning) noteKey { return noteKey{w.Code, analysis.Shape(w.Text), w.Advice} }
 
 // sweepMarks numbers the doubts of each sweep's networks. Doubts with the same code are one, in
 // the words of the first cell, unless the tables of single scenarios have shown all of them.
