@@ -369,7 +369,7 @@ func unsteady(row Row, k record.Kind, points []Point, in circumstances) (out war
 		}
 		if cv := variation(values(points)); cv > noisyLimit {
 			out.add(WarnNoisy, "stop other work on the machine, or "+in.more(2*len(points)),
-				"%s of %s varies by %s (standard deviation) from round to round", k.Title, base, Percent(cv))
+				"%s of %s varied by %s (standard deviation) from round to round", k.Title, base, Percent(cv))
 		}
 	}
 	if far, n := len(outliers(points, outlierLimit)), len(points); far > 0 {

@@ -74,7 +74,7 @@ func TestRowWarnings(t *testing.T) {
 		{"drift upwards", "host", WarnDrift, scale("host", func(i int) float64 { return 1 + 0.03*float64(i) }), "changed by +2"},
 		{"drift of the other", "bridge", WarnDrift, scale("bridge", func(i int) float64 { return 1 - 0.03*float64(i) }), ""},
 		{"little drift", "host", WarnDrift, scale("host", func(i int) float64 { return 1 - 0.01*float64(i) }), ""},
-		{"noisy", "host", WarnNoisy, scale("host", func(i int) float64 { return 1 + 0.3*float64(i%2*2-1) }), "varies by 3"},
+		{"noisy", "host", WarnNoisy, scale("host", func(i int) float64 { return 1 + 0.3*float64(i%2*2-1) }), "varied by 3"},
 		{"noise of the other", "bridge", WarnNoisy, scale("bridge", func(i int) float64 { return 1 + 0.3*float64(i%2*2-1) }), ""},
 		{"outlier", "bridge", WarnOutliers, scale("bridge", func(i int) float64 {
 			if i == 3 {

@@ -218,7 +218,7 @@ func alike(row Row, k record.Kind, points, base []Point, trend bool, in circumst
 		return nil
 	}
 	return []Warning{{WarnAlike,
-		fmt.Sprintf("%s changes slowly from round to round (%d rounds, p=%.2g): rounds are not independent, and the interval is too narrow", of, len(series), p),
+		fmt.Sprintf("%s changed slowly from round to round (%d rounds, p=%.2g): rounds are not independent, and the interval is too narrow", of, len(series), p),
 		"find what changes: other work on the machine, or throttling; or let it average out: " + in.more(2*len(series))}}
 }
 

@@ -466,7 +466,7 @@ func TestNamesKeepTheirLetters(t *testing.T) {
 		"node-a's eth0 is down":          "node-a's eth0 is down.",
 		"h1/veth0 lost 3 packets":        "h1/veth0 lost 3 packets.",
 		"flanneld: exit status 1":        "flanneld: exit status 1.",
-		"latency p50 changes slowly":     "Latency p50 changes slowly.",
+		"latency p50 changed slowly":     "Latency p50 changed slowly.",
 		"not set up as native: MTU 1500": "Not set up as native: MTU 1500.",
 		"":                               ".",
 	} {
