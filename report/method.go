@@ -171,8 +171,8 @@ func legend(res analysis.Result) string {
 	if res.Level == 0 || len(res.Scenarios) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Figures and changes are shown with their %s intervals; changes are paired by round. The sign = means the same within %s (the whole interval lies within that), ? means not known, and untested means too few rounds.",
-		plan.Ratio(res.Level), analysis.Percent(res.Margin))
+	return fmt.Sprintf("Figures and changes are shown with their %s intervals; changes are paired by round. The sign = means the same within %s (the whole interval lies within that), ? means not known, and untested and %s mean too few rounds.",
+		plan.Ratio(res.Level), analysis.Percent(res.Margin), noSpread)
 }
 
 // multiplicity reports how many comparisons were made, how many of them chance alone would

@@ -234,11 +234,6 @@ func (p *page) results(table table) {
 	if len(hidden) > 0 {
 		p.paragraph("  ", dim, "Not shown at this width: "+strings.Join(hidden, ", ")+".")
 	}
-	if slices.ContainsFunc(t.Lines, func(l tableLine) bool {
-		return slices.ContainsFunc(l.Cells, func(c cell) bool { return c.Spread == noSpread })
-	}) {
-		p.paragraph("  ", dim, noSpread+" means too few rounds for an interval.")
-	}
 }
 
 // table writes a table, in as many pieces as its columns need.
