@@ -153,7 +153,8 @@ func percent(share float64) string {
 // different, as a factor from ten times up, and otherwise a sign.
 func change(c analysis.Comparison) string {
 	if c.Value >= 10 {
-		return cmp.Or(signs[c.Outcome], factor(c.Value))
+		text, _ := factors(c)
+		return cmp.Or(signs[c.Outcome], text)
 	}
 	return cmp.Or(signs[c.Outcome], signed(100*(c.Value-1), boundsDecimals(c))+"%")
 }
@@ -167,10 +168,17 @@ func bounds(c analysis.Comparison) string {
 		return ""
 	}
 	if c.Value >= 10 {
-		return strings.TrimSuffix(factor(c.Low), "×") + "…" + factor(c.High)
+		_, ends := factors(c)
+		return ends
 	}
 	decimals := boundsDecimals(c)
 	return signed(100*(c.Low-1), decimals) + "…" + signed(100*(c.High-1), decimals) + "%"
+}
+
+// factors returns a ratio and the ends of its interval as factors.
+func factors(c analysis.Comparison) (value, ends string) {
+	value, ends = inRange(c.Value, c.Low, c.High, factorDecimals(c.Low))
+	return value + "×", strings.Replace(ends, "–", "…", 1) + "×"
 }
 
 // boundsDecimals returns as many decimals as are needed to distinguish the ends of a change's interval, up to two. The change itself
