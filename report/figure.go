@@ -53,6 +53,7 @@ const (
 	drawsBehind
 	drawsLoads
 	drawsCrosses
+	drawsParts
 )
 
 func (d *draws) add(what draws, when bool) {
@@ -89,6 +90,7 @@ func caption(all []figure, word string, level, margin float64) string {
 	add(drawsShades, "in heatmaps a stronger colour means a greater value")
 	add(drawsLoads, "in charts against load, each point is above the achieved load, and a line joins the points of a network in the order of the offered load: a line that turns back achieved less when more was offered")
 	add(drawsCrosses, "the arms of a point are "+intervals)
+	add(drawsParts, "the parts of CPU time are estimated one by one, so their sum can differ from the figure in the table")
 	if len(parts) == 0 {
 		return ""
 	}
@@ -304,6 +306,7 @@ func loadFigure(c record.Cell, names []string, rows func(cluster int) []analysis
 		return record.Found(rows(cluster), func(row analysis.Row) (spokenBar, bool) { return loadBar(sc, row, shown) })
 	}
 	out = out.clustered(out.Title+", "+out.Hint, names, bars, 0, 0)
+	out.draws.add(drawsParts, out.chart.Drawn())
 	for _, p := range loadParts {
 		if shown[p.metric] {
 			out.Keys = append(out.Keys, plot.Key{Name: p.name, Look: p.look})
