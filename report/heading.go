@@ -126,6 +126,8 @@ func decided(m analysis.Multiplicity) string {
 		return "The one primary comparison is decided."
 	case m.Primary == 1:
 		return "The one primary comparison is not decided."
+	case m.Primary == 2 && n == 2:
+		return "Both primary comparisons are decided."
 	case n == m.Primary:
 		return fmt.Sprintf("All %d primary comparisons are decided.", n)
 	case n == 0:

@@ -140,8 +140,11 @@ func precision(res analysis.Result) string {
 	reached := fmt.Sprintf("%d of %d", a.Narrow, a.Asked)
 	if a.Narrow == a.Asked {
 		reached = "all " + strconv.Itoa(a.Asked)
-		if a.Asked == 1 {
+		switch a.Asked {
+		case 1:
 			reached = "the one"
+		case 2:
+			reached = "both"
 		}
 	}
 	text := reached + " primary " + plural(a.Asked, "figure") + " reached ±" + analysis.Percent(a.Wanted)

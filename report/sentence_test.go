@@ -194,6 +194,7 @@ func TestGrade(t *testing.T) {
 		{"nothing was compared", analysis.Multiplicity{}, nil, ""},
 		{"all", analysis.Multiplicity{Primary: 3, Different: 2, Same: 1}, []analysis.Row{row(0.98, 1.01), row(0.9, 1.05), row(0.96, 1.03)},
 			"All 3 primary comparisons are decided. Changes are known to within ±4% (half of them) and ±10% (all)."},
+		{"two", analysis.Multiplicity{Primary: 2, Different: 1, Same: 1}, []analysis.Row{row(0.956, 1.01)}, "Both primary comparisons are decided. Changes are known to within ±4.4%."},
 		{"one", analysis.Multiplicity{Primary: 1, Different: 1}, []analysis.Row{row(0.956, 1.01)}, "The one primary comparison is decided. Changes are known to within ±4.4%."},
 		{"some, with too little time and noise", analysis.Multiplicity{Primary: 2, Different: 1, NotKnown: 1},
 			[]analysis.Row{row(0.8, 1.2, short, analysis.Warning{Code: "foreign-cpu"}), row(0.8, 1.2, short, analysis.Warning{Code: "not-silent"})},
