@@ -190,7 +190,7 @@ func keysOf(t reflect.Type) (map[string]int, []string) {
 // suiteFields are the indices of the fields of suites by key; suiteKeys are the keys in order.
 var suiteFields, suiteKeys = keysOf(reflect.TypeFor[Suite]())
 
-// Keys returns the keys that a suite file can have.
+// Keys returns the keys that a suite file can have, but for those of conditions.
 func Keys() []string { return slices.Clone(suiteKeys) }
 
 // field returns the field of a key.

@@ -243,3 +243,39 @@ func TestDocumentedRuns(t *testing.T) {
 		}
 	}
 }
+
+// TestDocsOfSuites checks that the page on suites is right about which flags have keys, has every suite that repeats published
+// measurements, and an example that can be measured.
+func TestDocsOfSuites(t *testing.T) {
+	text := content(t, "../../docs/suites.md")
+	keys := plan.Keys()
+	for _, d := range record.Dimensions(record.Option, record.Condition) {
+		keys = append(keys, strings.ReplaceAll(d.Name, "-", "_"))
+	}
+	named := func(what string) bool { return strings.Contains(text, "`"+what+"`") }
+	for _, g := range flagGroups((&app{}).runCommand()) {
+		settings := slices.Contains([]string{"What is measured", "Traffic", "Topology and surroundings", "Duration and precision"}, g.title)
+		g.flags.VisitAll(func(f *pflag.Flag) {
+			key := strings.ReplaceAll(f.Name, "-", "_")
+			switch has := slices.Contains(keys, key) && f.Name != "as-published"; {
+			case settings && !has && !named("--"+f.Name) && (f.Shorthand == "" || !named("-"+f.Shorthand)):
+				t.Errorf("docs/suites.md does not say that --%s has no key of its name", f.Name)
+			case settings && has && named("--"+f.Name), !settings && has != named(key):
+				t.Errorf("docs/suites.md is wrong about --%s; there is a key of its name: %v", f.Name, has)
+			}
+		})
+	}
+	for _, name := range plan.Names() {
+		s, err := plan.Embedded(name)
+		iferr.Fatal(t, err)
+		if repeats := s.Source != ""; repeats != strings.Contains(text, "\n| `"+name+"` |") {
+			t.Errorf("docs/suites.md: %s repeats published measurements: %v", name, repeats)
+		}
+	}
+	_, example, _ := strings.Cut(text, "```yaml\n")
+	example, _, _ = strings.Cut(example, "```")
+	s, err := plan.Load("example.yaml", strings.NewReader(example))
+	iferr.Fatal(t, err)
+	_, err = plan.Expand(s, known(nil, cniFlags{}, false, false))
+	iferr.Error(t, err)
+}
