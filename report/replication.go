@@ -215,6 +215,8 @@ func correlationText(t analysis.ReplicatedTable) []string {
 // likeness puts a rank correlation in words.
 func likeness(tau float64) string {
 	switch {
+	case tau > 1-1e-9:
+		return "as published"
 	case tau >= 0.9:
 		return "almost exactly as published"
 	case tau >= 0.6:
