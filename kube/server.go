@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -95,6 +96,9 @@ func StartServer(ctx context.Context, stack *undo.Stack, h platform.Host, o Serv
 			"--token-auth-file=" + tokens,
 			"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=" + s.Account, "--service-account-signing-key-file=" + s.Account,
 			"--service-cluster-ip-range=" + o.Services[0].String() + "," + o.Services[1].String(),
+			// Addresses of services are bits of a map, as before Kubernetes 1.33. It makes an object of each since, and counts all
+			// of them for each new service (ipallocator.Allocator.Used): 10,000 services took many minutes.
+			"--feature-gates=MultiCIDRServiceAllocator=false",
 		}, o.Args...),
 		Ready: func(ctx context.Context) error {
 			if requests.TLSClientConfig == nil {
@@ -124,7 +128,18 @@ func StartServer(ctx context.Context, stack *undo.Stack, h platform.Host, o Serv
 			return nil, err
 		}
 	}
+	if err := s.MakeAll(ctx, 1, slices.Values([]Object{serviceCIDR(o.Services)})); err != nil {
+		return nil, err
+	}
 	return s, nil
+}
+
+// serviceCIDR returns the object with the range of the addresses of services, which the API server makes only if each of them has an
+// object, too. kube-proxy has rules of it (nftables).
+func serviceCIDR(services [2]netip.Prefix) Object {
+	return Object{In: "/apis/networking.k8s.io/v1/servicecidrs", Name: "kubernetes", Body: fields{
+		"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR", "metadata": fields{"name": "kubernetes"}, "spec": fields{"cidrs": services},
+	}}
 }
 
 // How long a program of Kubernetes may take to start, and the API server to end.
