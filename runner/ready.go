@@ -32,8 +32,10 @@ const (
 	// lookTime is the length of one observation.
 	lookTime = 100 * time.Millisecond
 	// cpuPatience bounds the wait when no packets are sent but the CPUs are busy: that may be
-	// somebody else's work, which does not end.
+	// somebody else's work, which does not end. It is at least cpuShare of the time that building took: kube-proxy with
+	// thousands of services works on for seconds when these are in force.
 	cpuPatience = 500 * time.Millisecond
+	cpuShare    = 0.1
 	// crowd is the number of containers above which the CPUs are always watched.
 	crowd = 64
 	// tick is the unit of the kernel's clocks of CPU time.
@@ -135,6 +137,7 @@ func (s *session) settle(ctx context.Context, v plan.Visit) (*record.Settle, err
 	if err != nil {
 		return nil, err
 	}
+	patience := max(cpuPatience, time.Duration(cpuShare*float64(began.at.Sub(s.began))))
 	// quiet: since when there are no packets; calm: since when the CPUs are idle, too.
 	var quiet, calm *moment
 	from, start, lively, noisy := s.born, began, s.lively(v), false // start is from, but not before began
@@ -164,7 +167,7 @@ func (s *session) settle(ctx context.Context, v plan.Visit) (*record.Settle, err
 		switch {
 		case calm != nil && (!noisy || to.at.Sub(calm.at) > lookTime*3/2): // otherwise it may be a pause
 			return s.settled(began, *calm, r, true), nil
-		case quiet != nil && to.at.Sub(quiet.at) >= cpuPatience:
+		case quiet != nil && to.at.Sub(quiet.at) >= patience:
 			return s.settled(began, *quiet, r, true), nil
 		}
 		from, start = to, to
@@ -172,9 +175,9 @@ func (s *session) settle(ctx context.Context, v plan.Visit) (*record.Settle, err
 }
 
 // lively reports whether a network may be at work without sending packets: it has many containers,
-// daemons, or an engine.
+// services or policies that programs work on, daemons, or an engine.
 func (s *session) lively(v plan.Visit) bool {
-	if s.topo.Servers+s.topo.Clients+s.topo.Neighbours > crowd {
+	if s.topo.Servers+s.topo.Clients+s.topo.Neighbours > crowd || s.topo.Services+s.topo.Policies > 0 {
 		return true
 	}
 	for _, e := range slices.Concat(s.network.Servers, s.network.Clients) {
