@@ -250,7 +250,7 @@ func TestExpandErrors(t *testing.T) {
 		{"MTU", func(s *Suite) { s.Conditions = Conditions{"mtu": {1279}} }, `mtu: 1279 bytes are not a possible MTU; write a number from 1280 to 65535`, "--mtu"},
 		{"one MTU", func(s *Suite) { s.Conditions = Conditions{"mtu": {1500, 1000}} }, `mtu[1]: 1000 bytes are not a possible MTU; write a number from 1280 to 65535`, "--mtu"},
 		{"services of none", func(s *Suite) { s.Conditions = Conditions{"services": {0, 10}} }, `services: no network of this run has services; add one, such as serving or kube:service`, "--services"},
-		{"services", func(s *Suite) { s.Conditions = Conditions{"services": {5001}} }, `services: 5001 services are not possible; write a number from 0 to 5000`, "--services"},
+		{"services", func(s *Suite) { s.Conditions = Conditions{"services": {10001}} }, `services: 10001 services are not possible; write a number from 0 to 10000`, "--services"},
 		{"pods of none", func(s *Suite) { s.Conditions = Conditions{"cni": {"flannel"}} }, `cni: no network of this run has pods; add one, such as kube:pod`, "--cni"},
 		{"cni", func(s *Suite) { s.Conditions = Conditions{"cni": {"weave"}} }, `cni: "weave" is not possible; write bridge, flannel or calico`, "--cni"},
 		{"combinations", func(s *Suite) {

@@ -66,11 +66,5 @@ func (n *build) timeService(ctx context.Context, s *kube.Server, all []kube.Fixe
 	if err != nil {
 		return err
 	}
-	want := served(all)
-	for i, p := range proxies {
-		if err := daemon.Until(ctx, within, func(ctx context.Context) error { return n.mode.Serves(ctx, n.Site.Hosts[i], want) }, p); err != nil {
-			return fmt.Errorf("%s: %w", p, err)
-		}
-	}
-	return nil
+	return n.inForce(ctx, proxies, served(all))
 }

@@ -95,10 +95,10 @@ func (n *build) build(ctx context.Context) error {
 	if n.timed() {
 		early = slices.Delete(slices.Clone(all), last, last+1)
 	}
-	if err := fill(ctx, c, n.Network, early); err != nil {
+	if err := c.MakeAll(ctx, atOnce, nodes(n.Network)); err != nil {
 		return err
 	}
-	proxies, err := n.startProxies(ctx, c, early)
+	proxies, err := n.serve(ctx, c, early)
 	if err != nil {
 		return err
 	}
@@ -115,15 +115,24 @@ func (n *build) build(ctx context.Context) error {
 // would use CPU time while it is measured. kube-proxy continues with what it has learned.
 func (n *build) freeze(daemons ...*daemon.Daemon) error {
 	for _, d := range daemons {
-		n.Push("continue "+d.String(), func(context.Context) error {
-			if err := unix.Kill(d.PID(), unix.SIGCONT); !errors.Is(err, unix.ESRCH) {
-				return err
-			}
-			return nil
-		})
-		if err := unix.Kill(d.PID(), unix.SIGSTOP); err != nil {
-			return fmt.Errorf("stop %s: %w", d, err)
+		n.Push("continue "+d.String(), func(context.Context) error { return proceed(d) })
+		if err := pause(d); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// pause stops a daemon until proceed is called.
+func pause(d *daemon.Daemon) error { return signal(d, unix.SIGSTOP) }
+
+// proceed has a daemon continue that pause has stopped.
+func proceed(d *daemon.Daemon) error { return signal(d, unix.SIGCONT) }
+
+// signal sends a daemon a signal, if it has not ended: those who need it notice that.
+func signal(d *daemon.Daemon, s unix.Signal) error {
+	if err := unix.Kill(d.PID(), s); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("send %s the signal %v: %w", d, s, err)
 	}
 	return nil
 }

@@ -2,16 +2,53 @@ package kubeproxy
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
 
+	"nettoll/internal/atonce"
 	"nettoll/internal/daemon"
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/kube"
+	"nettoll/record"
 )
 
-// startProxies runs kube-proxy on every host, and returns when each has written the rules of all services that were made.
-func (n *build) startProxies(ctx context.Context, c *kube.Server, made []kube.Fixed) ([]*daemon.Daemon, error) {
-	want := served(made)
+// portion is how many services kube-proxy learns of at a time. For each service whose rules are new, the kernel walks through all
+// changes that the transaction has made so far (__nft_set_trans_bind in net/netfilter/nf_tables_api.c): 8,000 services at once take
+// it 24 s, in which it lets little else run, and 2,000 take 0.6 s (Linux 6.18). Tests change it.
+var portion = 2000
+
+// serve makes services, runs kube-proxy on every host, and returns when each has written the rules of all of them.
+func (n *build) serve(ctx context.Context, c *kube.Server, all []kube.Fixed) (proxies []*daemon.Daemon, err error) {
+	defer c.Idle()
+	made := 0
+	for part := range slices.Chunk(all, portion) {
+		if err := paused(proxies, func() error { return c.MakeAll(ctx, atOnce, objects(part)) }); err != nil {
+			return nil, err
+		}
+		made += len(part)
+		want := served(all[:made])
+		if proxies == nil {
+			proxies, err = n.startProxies(ctx, c, want)
+		} else {
+			err = n.inForce(ctx, proxies, want)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return proxies, nil
+}
+
+// paused does something while kube-proxy rests: it would write rules every second.
+func paused(proxies []*daemon.Daemon, do func() error) error {
+	return errors.Join(record.Try(proxies, pause), do(), record.Try(proxies, proceed))
+}
+
+// startProxies runs kube-proxy on every host, and returns when each has written the rules of the services that want has.
+func (n *build) startProxies(ctx context.Context, c *kube.Server, want map[netip.Addr]int) ([]*daemon.Daemon, error) {
 	return n.Start(ctx, func(ctx context.Context, h *plumb.Host) (*daemon.Daemon, error) {
 		if n.mode.VirtualServers {
 			n.Made("IP sets of "+h.Name(), func(ctx context.Context) error { return plumb.RemoveSets(ctx, h, n.Programs["ipset"], "KUBE-") })
@@ -26,5 +63,16 @@ func (n *build) startProxies(ctx context.Context, c *kube.Server, made []kube.Fi
 			Args:  n.mode.Args(c.Config(kube.Admin), h.Name()),
 			Ready: func(ctx context.Context) error { return n.mode.Serves(ctx, h, want) },
 		})
+	})
+}
+
+// inForce returns when all hosts have the rules of the services that want has.
+func (n *build) inForce(ctx context.Context, proxies []*daemon.Daemon, want map[netip.Addr]int) error {
+	return atonce.All(ctx, -1, proxies, func(ctx context.Context, i int, p *daemon.Daemon) error {
+		err := daemon.Until(ctx, kube.ProxyPatience(n.Topo.Services), func(ctx context.Context) error { return n.mode.Serves(ctx, n.Site.Hosts[i], want) }, p)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p, err)
+		}
+		return nil
 	})
 }

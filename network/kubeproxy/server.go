@@ -28,9 +28,3 @@ func startServer(ctx context.Context, n *plumb.Network, etcd, dir string) (*kube
 
 // atOnce is how many objects are being made at a time.
 const atOnce = 32
-
-// fill makes the objects of which kube-proxy learns: a node for each host, and services with their endpoints.
-func fill(ctx context.Context, s *kube.Server, n *plumb.Network, services []kube.Fixed) error {
-	defer s.Idle()
-	return s.MakeAll(ctx, atOnce, objects(n, services))
-}

@@ -11,15 +11,20 @@ import (
 // namespace is the namespace of the services.
 const namespace = "default"
 
-// objects returns objects of a network: a node for each host, and services without selectors, of both IP versions, with their
-// endpoints.
-func objects(n *plumb.Network, services []kube.Fixed) iter.Seq[kube.Object] {
+// nodes returns a node for each host.
+func nodes(n *plumb.Network) iter.Seq[kube.Object] {
 	return func(yield func(kube.Object) bool) {
 		for _, h := range n.Site.Hosts {
 			if !yield(node(h)) {
 				return
 			}
 		}
+	}
+}
+
+// objects returns services without selectors, of both IP versions, with their endpoints.
+func objects(services []kube.Fixed) iter.Seq[kube.Object] {
+	return func(yield func(kube.Object) bool) {
 		for _, s := range services {
 			for _, o := range s.Objects(namespace, nil) {
 				if !yield(o) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,15 +14,18 @@ import (
 	"nettoll/internal/await"
 	"nettoll/internal/nsexec"
 	"nettoll/internal/testutil/iferr"
+	"nettoll/kube"
+	"nettoll/network"
 	"nettoll/network/kubeproxy"
 	"nettoll/network/networktest"
 	"nettoll/platform"
 	"nettoll/record"
 )
 
-// TestLastService sends a greeting through the last of several further services, of either IP version. That of the server was
-// made after them, and timed.
+// TestLastService sends a greeting through the last of several further services, of either IP version, which kube-proxy has learned
+// of in portions. That of the server was made after them, and timed.
 func TestLastService(t *testing.T) {
+	t.Cleanup(kubeproxy.SetPortion(2))
 	for _, tech := range kubeproxy.All(nil) {
 		t.Run(tech.Name, func(t *testing.T) {
 			topo := networktest.Pair
@@ -33,6 +37,18 @@ func TestLastService(t *testing.T) {
 			}
 			t.Logf("the server's service was in force after %.3f s", n.InForce.Service)
 		})
+	}
+}
+
+// TestRangeOfServices checks that kube-proxy has the rule that it makes of the range of the addresses of services: the API server
+// tells it none by itself.
+func TestRangeOfServices(t *testing.T) {
+	at := slices.IndexFunc(kubeproxy.All(nil), func(d network.Driver) bool { return d.Name == "kube-proxy-nftables" })
+	n := networktest.Build(t, kubeproxy.All(nil)[at], networktest.Pair)
+	var rules strings.Builder
+	iferr.Fatal(t, nsexec.Run(t.Context(), n.Hosts[0], platform.Command{Path: "nft", Args: []string{"list", "chain", "ip", "kube-proxy", "cluster-ips-check"}, Stdout: &rules}))
+	if want := "ip daddr " + kube.ServiceRange()[0].String(); !strings.Contains(rules.String(), want) {
+		t.Errorf("no %q in:\n%s", want, rules.String())
 	}
 }
 
