@@ -23,12 +23,12 @@ type ProxyMode struct {
 	// VirtualServers says that IPVS translates. conntrack does not give its connections the status DNAT.
 	VirtualServers bool
 
-	list  func(six bool) []string // the command that prints the rules of an IP version; nil for virtual servers
+	list  func(six bool) []string // the command that prints the rules, or elements of a set, of an IP version
 	entry *regexp.Regexp          // matches the rule, or element, of a service's port that has an endpoint; with the service's address
 }
 
-// Modes of kube-proxy. With rules, the entries of all services change at once, after the rules that they lead to were made. A
-// virtual server of IPVS has an endpoint once its address is on kube-ipvs0.
+// Modes of kube-proxy. With rules, the entries of all services change at once, after the rules that they lead to were made. Packets to
+// a virtual server of IPVS are rejected until its port is in a set as well, into which kube-proxy adds one after the other.
 var (
 	IPTables = ProxyMode{
 		Name: "iptables", About: "kube-proxy's iptables rules translate",
@@ -61,6 +61,14 @@ var (
 			{Name: "ipset", Get: platform.Install("ipset"), InPath: true}, {Name: "iptables", Get: platform.Install("iptables"), InPath: true},
 		},
 		Needs: []plumb.Need{plumb.Dummy, plumb.IPVS}, VirtualServers: true,
+		list: func(six bool) []string {
+			set := "KUBE-CLUSTER-IP"
+			if six {
+				set = "KUBE-6-CLUSTER-IP"
+			}
+			return []string{"ipset", "list", set, "-output", "save"}
+		},
+		entry: regexp.MustCompile(`(?m)^add KUBE-(?:6-)?CLUSTER-IP ([0-9a-f:.]+),`),
 	}
 )
 
@@ -99,13 +107,6 @@ func (m ProxyMode) Serves(ctx context.Context, node platform.Host, want map[neti
 // ports for which it does.
 func (m ProxyMode) served(ctx context.Context, node platform.Host, six bool) (map[netip.Addr]int, error) {
 	ports := map[netip.Addr]int{}
-	if m.VirtualServers {
-		all, err := nl.VirtualServers(node.Facts().NetNS, six)
-		for _, at := range all {
-			ports[at.Addr()]++
-		}
-		return ports, err
-	}
 	command := m.list(six)
 	var out strings.Builder
 	if err := nsexec.Run(ctx, node, platform.Command{Path: command[0], Args: command[1:], Stdout: &out}); err != nil {
@@ -116,7 +117,18 @@ func (m ProxyMode) served(ctx context.Context, node platform.Host, six bool) (ma
 			ports[at]++
 		}
 	}
-	return ports, nil
+	if !m.VirtualServers {
+		return ports, nil
+	}
+	servers, err := nl.VirtualServers(node.Facts().NetNS, six)
+	have := map[netip.Addr]int{}
+	for _, at := range servers {
+		have[at.Addr()]++
+	}
+	for at, n := range ports {
+		ports[at] = min(n, have[at])
+	}
+	return ports, err
 }
 
 // ServiceRange returns the range of the addresses of services, the --service-cluster-ip-range. That of IPv6
