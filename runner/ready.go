@@ -32,8 +32,8 @@ const (
 	// lookTime is the length of one observation.
 	lookTime = 100 * time.Millisecond
 	// cpuPatience bounds the wait when no packets are sent but the CPUs are busy: that may be
-	// somebody else's work, which does not end. It is at least cpuShare of the time that building took: kube-proxy with
-	// thousands of services works on for seconds when these are in force.
+	// somebody else's work, which does not end. It is at least cpuShare of the time that building took: the programs of a
+	// cluster work on for seconds when thousands of services are in force, or gone.
 	cpuPatience = 500 * time.Millisecond
 	cpuShare    = 0.1
 	// crowd is the number of containers above which the CPUs are always watched.
@@ -123,8 +123,8 @@ func (s *session) wake(ctx context.Context, v plan.Visit) error {
 	})
 }
 
-// settle waits until the network is silent, and returns what that took.
-func (s *session) settle(ctx context.Context, v plan.Visit) (*record.Settle, error) {
+// settle waits until the network is silent, and returns what that took. patience bounds the wait for the CPUs.
+func (s *session) settle(ctx context.Context, v plan.Visit, patience time.Duration) (*record.Settle, error) {
 	bound := s.r.patience(silenceTime)
 	limit := bound + s.r.patience(grace)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("its counters were not read within %v", limit))
@@ -137,10 +137,9 @@ func (s *session) settle(ctx context.Context, v plan.Visit) (*record.Settle, err
 	if err != nil {
 		return nil, err
 	}
-	patience := max(cpuPatience, time.Duration(cpuShare*float64(began.at.Sub(s.began))))
 	// quiet: since when there are no packets; calm: since when the CPUs are idle, too.
 	var quiet, calm *moment
-	from, start, lively, noisy := s.born, began, s.lively(v), false // start is from, but not before began
+	from, start, lively, noisy := s.born, began, patience > cpuPatience || s.lively(v), false // start is from, but not before began
 	if lively {
 		from = began
 	}
@@ -174,10 +173,15 @@ func (s *session) settle(ctx context.Context, v plan.Visit) (*record.Settle, err
 	}
 }
 
+// patienceAfter bounds the wait for the CPUs after networks of which one took long to build.
+func patienceAfter(work time.Duration) time.Duration {
+	return min(silenceTime, max(cpuPatience, time.Duration(cpuShare*float64(work))))
+}
+
 // lively reports whether a network may be at work without sending packets: it has many containers,
-// services or policies that programs work on, daemons, or an engine.
+// daemons, or an engine.
 func (s *session) lively(v plan.Visit) bool {
-	if s.topo.Servers+s.topo.Clients+s.topo.Neighbours > crowd || s.topo.Services+s.topo.Policies > 0 {
+	if s.topo.Servers+s.topo.Clients+s.topo.Neighbours > crowd {
 		return true
 	}
 	for _, e := range slices.Concat(s.network.Servers, s.network.Clients) {

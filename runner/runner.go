@@ -51,6 +51,7 @@ type Runner struct {
 	began   time.Time
 	spent   time.Duration // in warm-ups, windows and turns, and watching the idle machine
 	longest time.Duration // the longest round
+	work    time.Duration // building the network that took longest among those that stood last
 	late    time.Duration // by how much the budget may be exceeded now
 	trials  []record.Trial
 	done    map[string]map[int][]int // cell key → rounds → parts that have a trial

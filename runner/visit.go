@@ -65,10 +65,16 @@ func (r *Runner) group(ctx context.Context, g plan.Group, place *order) (ran int
 			stand[v.Cell] = s
 		}
 	}
+	var work time.Duration // building the network that took longest
+	for _, s := range all {
+		work = max(work, s.took)
+	}
+	patience := patienceAfter(max(work, r.work))
+	r.work = work
 	each(g.Visits, func(i int, v plan.Visit) { // all at the same time, as they have to be silent together
 		if s := all[i]; s.broke == nil && s.unheard == nil && ctx.Err() == nil {
 			began := time.Now()
-			s.settling, s.unheard = s.settle(ctx, v)
+			s.settling, s.unheard = s.settle(ctx, v, patience)
 			s.took += time.Since(began)
 		}
 	})
