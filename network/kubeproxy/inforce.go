@@ -28,7 +28,7 @@ func (n *build) timeService(ctx context.Context, s *kube.Server, all []kube.Fixe
 	if err := n.Settle(ctx); err != nil {
 		return err
 	}
-	if err := await.Sleep(ctx, kube.Rest); err != nil {
+	if err := await.Sleep(ctx, kube.ProxyRest(n.Topo.Services)); err != nil {
 		return err
 	}
 	last := len(n.Servers) - 1

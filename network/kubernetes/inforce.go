@@ -28,7 +28,7 @@ func (n *build) rested(ctx context.Context) error {
 	if err := others(ctx); err != nil {
 		return fmt.Errorf("with %d further services: %w", n.Topo.Services, err)
 	}
-	return await.Sleep(ctx, kube.Rest)
+	return await.Sleep(ctx, kube.ProxyRest(n.Topo.Services))
 }
 
 // behindFurther waits until the last of the further services answers. It asks over one IP version, since both take the same time.
