@@ -189,7 +189,9 @@ func ProxyPatience(further int) time.Duration { return Patience + time.Duration(
 // ProxyRest is how long kube-proxy needs after its last change until it makes the next one at once: it makes one a second, and after
 // a pause two without waiting (--iptables-min-sync-period, --nftables-min-sync-period). A new service takes both: it is made
 // without endpoints first. With thousands of further services, it reads and writes rules for seconds each time.
-func ProxyRest(further int) time.Duration { return 3*time.Second + time.Duration(further)*time.Millisecond }
+func ProxyRest(further int) time.Duration {
+	return 3*time.Second + time.Duration(further)*time.Millisecond
+}
 
 // InForce waits until all nodes of a private cluster have the rules of its services, and none of services that are gone.
 func (c *Cluster) InForce(ctx context.Context) error {
