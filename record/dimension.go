@@ -256,13 +256,13 @@ func (d Dimension) Phrase(c Cell) string {
 }
 
 // Counted returns its number in a cell, and what that is a number of, in the singular or the plural; ok is false if it is
-// none of things.
+// none of things, whose title is their plural.
 func (d Dimension) Counted(c Cell) (n int, things string, ok bool) {
 	n, ok = d.Raw(c)
 	if things = d.Title; n == 1 {
 		things = strings.TrimSuffix(things, "s")
 	}
-	return n, things, ok && d.Unit == "" && d.Usual == 0
+	return n, things, ok && d.Unit == "" && d.Usual == 0 && strings.HasSuffix(d.Title, "s")
 }
 
 // inKey returns its part of a cell's key, for a cell that sets it.

@@ -127,5 +127,10 @@ func TestPhrases(t *testing.T) {
 		if d.IsSet(c) && d.Phrase(c) != want[d.Name] {
 			t.Errorf("%s: %q, want %q", d.Name, d.Phrase(c), want[d.Name])
 		}
+		if d.Name == "rules" { // as if it were a number of nothing
+			if d.Title = "type of service"; d.Phrase(c) != "type of service 30" {
+				t.Errorf("%q", d.Phrase(c))
+			}
+		}
 	}
 }

@@ -130,6 +130,8 @@ func decided(m analysis.Multiplicity) string {
 		return "Both primary comparisons are decided."
 	case n == m.Primary:
 		return fmt.Sprintf("All %d primary comparisons are decided.", n)
+	case m.Primary == 2 && n == 0:
+		return "Neither of the two primary comparisons is decided."
 	case n == 0:
 		return fmt.Sprintf("None of %d primary comparisons is decided.", m.Primary)
 	case n == 1:

@@ -201,10 +201,10 @@ func TestGrade(t *testing.T) {
 			"1 of 2 primary comparisons is decided. Changes are known to within ±20%. Disturbed by other work on the machine and by networks that did not fall silent. Allow more time (--time-budget 3m)."},
 		{"a busy machine", analysis.Multiplicity{Primary: 2, NotKnown: 2},
 			[]analysis.Row{row(0.8, 1.2, analysis.Warning{Code: "foreign-cpu"}), row(0.8, 1.2, analysis.Warning{Code: analysis.WarnBusy})},
-			"None of 2 primary comparisons is decided. Changes are known to within ±20%. Disturbed by other work all the time. On a busy machine, networks may differ less than on a quiet one."},
+			"Neither of the two primary comparisons is decided. Changes are known to within ±20%. Disturbed by other work all the time. On a busy machine, networks may differ less than on a quiet one."},
 		{"too few rounds of one", analysis.Multiplicity{Primary: 3, Different: 2, Untested: 1}, []analysis.Row{row(0.98, 1.01), row(0.9, 1.05), {}},
 			"2 of 3 primary comparisons are decided. Where there are enough rounds, changes are known to within ±2% (half of them) and ±10% (all)."},
-		{"too few rounds", analysis.Multiplicity{Primary: 2, Untested: 2}, []analysis.Row{{}}, "None of 2 primary comparisons is decided."},
+		{"too few rounds", analysis.Multiplicity{Primary: 2, Untested: 2}, []analysis.Row{{}}, "Neither of the two primary comparisons is decided."},
 	} {
 		res := analysis.Result{Multiplicity: c.m, Aim: analysis.Aim{Asked: c.m.Primary, Narrow: c.m.Primary - c.m.NotKnown}, Scenarios: []analysis.Scenario{{Rows: c.rows}}}
 		if got := grade(res); got != c.want {
