@@ -25,6 +25,10 @@ type OwnOptions struct {
 	Login
 	// Nodes are the names of the nodes to use, the servers' first; none: nodes of one kind that take pods are found.
 	Nodes []string
+	// Zones says in which zones two nodes that are found have to be: SameZone or OtherZone; empty: in any.
+	Zones string
+	// Tolerate are the keys of taints that do not keep nettoll's pods from a node.
+	Tolerate []string
 	// Image is that of all pods, which has a shell; empty: DefaultImage.
 	Image string
 	// Run is the id of the run, from which the names of objects are made.
@@ -37,6 +41,12 @@ type OwnOptions struct {
 	NodeDaemons bool
 	Expect      string // see Cluster.Expect
 }
+
+// Values of OwnOptions.Zones.
+const (
+	SameZone  = "same"
+	OtherZone = "cross"
+)
 
 // DefaultImage is the image of pods on clusters of the user's.
 const DefaultImage = "busybox"
@@ -55,10 +65,11 @@ type Own struct {
 	entrance *entrance
 	version  string
 	probed   bool
-	nodes    []string // their names in the cluster, the servers' first
-	why      []string // why other nodes are not used
-	no       error    // why the cluster refuses all pods
-	blind    bool     // nodes cannot be listed, and none is named: the scheduler finds them
+	nodes    []string          // their names in the cluster, the servers' first
+	zones    map[string]string // of the nodes, where they are known
+	why      []string          // why other nodes are not used
+	no       error             // why the cluster refuses all pods
+	blind    bool              // nodes cannot be listed, and none is named: the scheduler finds them
 	keeper   *keeper
 	old      []*keeper // that may have left something
 	keepers  int       // made so far
@@ -105,7 +116,7 @@ func (o *Own) About() string { return "a Kubernetes cluster of the user's, " + o
 
 // Where says which cluster, namespace and nodes are used.
 func (o *Own) Where() string {
-	nodes := "nodes " + strings.Join(o.nodes, ", ")
+	nodes := "nodes " + strings.Join(record.Each(o.nodes, o.at), ", ")
 	switch {
 	case o.blind && len(o.nodes) == 0:
 		nodes = "nodes that its scheduler chooses"
@@ -113,6 +124,14 @@ func (o *Own) Where() string {
 		nodes += ", which its scheduler has chosen: without the right to list nodes, it is not known whether they are of a kind; --nodes names others"
 	}
 	return fmt.Sprintf("%s (%s, %s), namespace %s, %s", o.who(), o.entrance.URL, o.version, o.entrance.namespace, nodes)
+}
+
+// at returns the name of a node, with its zone, if zones were asked for.
+func (o *Own) at(node string) string {
+	if zone := o.zones[node]; zone != "" && o.o.Zones != "" {
+		return node + " in " + zone
+	}
+	return node
 }
 
 // Probe finds the cluster, its nodes, and the rights that the user has, and makes nothing.
@@ -244,8 +263,8 @@ type nodeState struct {
 	}
 }
 
-// unfit returns why a node takes no pods; empty: it does.
-func (n nodeState) unfit() string {
+// unfit returns why a node takes no pods that tolerate some taints; empty: it does.
+func (n nodeState) unfit(tolerated []string) string {
 	if n.Spec.Unschedulable {
 		return "is cordoned"
 	}
@@ -253,8 +272,8 @@ func (n nodeState) unfit() string {
 		return "runs " + os
 	}
 	for _, t := range n.Spec.Taints {
-		if t.Effect != "PreferNoSchedule" {
-			return "has the taint " + t.Key
+		if t.Effect != "PreferNoSchedule" && !slices.Contains(tolerated, t.Key) {
+			return "has the taint " + t.Key + " (--tolerate ignores it)"
 		}
 	}
 	for _, c := range n.Status.Conditions {
@@ -272,6 +291,9 @@ func (n nodeState) kind() string {
 
 func (n nodeState) name() string { return n.Metadata.Name }
 
+// zone returns where a node is; empty: that is not known.
+func (n nodeState) zone() string { return n.Metadata.Labels["topology.kubernetes.io/zone"] }
+
 // mostNodes is how many nodes of a large cluster are looked at: each takes some ten thousand bytes of the answer.
 const mostNodes = 100
 
@@ -282,6 +304,8 @@ func (o *Own) choose(ctx context.Context) error {
 	err := o.entrance.Ask(ctx, http.MethodGet, fmt.Sprintf("/api/v1/nodes?limit=%d", mostNodes), nil, &all)
 	var s *Status
 	switch {
+	case errors.As(err, &s) && s.Code == http.StatusForbidden && o.o.Zones != "":
+		return fmt.Errorf("--zones: %s does not tell the zones of its nodes without the right to list them; name two with --nodes", o.who())
 	case errors.As(err, &s) && s.Code == http.StatusForbidden:
 		o.nodes, o.blind = o.o.Nodes, len(o.o.Nodes) == 0 // the scheduler says what is wrong with them
 		return nil
@@ -289,12 +313,16 @@ func (o *Own) choose(ctx context.Context) error {
 		return o.refused("nodes", err)
 	}
 	slices.SortFunc(all.Items, func(a, b nodeState) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
+	o.zones = map[string]string{}
+	for _, n := range all.Items {
+		o.zones[n.name()] = n.zone()
+	}
 	if len(o.o.Nodes) > 0 {
 		return o.named(all.Items)
 	}
 	var fit []nodeState
 	for _, n := range all.Items {
-		if why := n.unfit(); why != "" {
+		if why := n.unfit(o.o.Tolerate); why != "" {
 			o.why = append(o.why, n.Metadata.Name+" "+why)
 		} else {
 			fit = append(fit, n)
@@ -303,19 +331,40 @@ func (o *Own) choose(ctx context.Context) error {
 	if len(fit) == 0 {
 		return fmt.Errorf("%s has no node that takes pods: %s", o.who(), strings.Join(few(o.why), ", "))
 	}
-	// The first two of one kind come first.
-	for i, n := range fit {
-		j := slices.IndexFunc(fit[i+1:], func(other nodeState) bool { return other.kind() == n.kind() })
-		if j >= 0 {
-			pair := []nodeState{n, fit[i+1+j]}
-			fit = append(pair, slices.DeleteFunc(fit, func(one nodeState) bool {
-				return one.Metadata.Name == pair[0].Metadata.Name || one.Metadata.Name == pair[1].Metadata.Name
-			})...)
-			break
+	pair := o.pair(fit, true)
+	if o.o.Zones != "" && pair == nil {
+		if pair = o.pair(fit, false); pair == nil {
+			where := record.Each(fit, func(n nodeState) string { return n.name() + " in " + cmp.Or(n.zone(), "none") })
+			return fmt.Errorf("--zones %s: %s has no two such nodes that take pods; it has %s", o.o.Zones, o.who(), strings.Join(append(few(where), few(o.why)...), ", "))
 		}
 	}
+	fit = append(pair, slices.DeleteFunc(fit, func(one nodeState) bool {
+		return slices.ContainsFunc(pair, func(first nodeState) bool { return first.name() == one.name() })
+	})...)
 	o.nodes = append(o.nodes, record.Each(fit, nodeState.name)...)
 	o.nodes = o.nodes[:min(len(o.nodes), mostUsed)]
+	return nil
+}
+
+// pair returns the first two nodes that are in such zones as are asked for, and of one kind if alike is true; nil: there are none.
+func (o *Own) pair(all []nodeState, alike bool) []nodeState {
+	for i, n := range all {
+		j := slices.IndexFunc(all[i+1:], func(other nodeState) bool {
+			if alike && other.kind() != n.kind() {
+				return false
+			}
+			switch known := n.zone() != "" && other.zone() != ""; o.o.Zones {
+			case SameZone:
+				return known && n.zone() == other.zone()
+			case OtherZone:
+				return known && n.zone() != other.zone()
+			}
+			return true
+		})
+		if j >= 0 {
+			return []nodeState{n, all[i+1+j]}
+		}
+	}
 	return nil
 }
 
@@ -331,7 +380,7 @@ func (o *Own) named(all []nodeState) error {
 			return Mistake{fmt.Errorf("--nodes: %s has no node %s; it has %s", o.who(), name, strings.Join(names, ", "))}
 		}
 		if i >= 0 {
-			if why := all[i].unfit(); why != "" {
+			if why := all[i].unfit(o.o.Tolerate); why != "" {
 				return fmt.Errorf("--nodes: %s takes no pods: it %s; name another", name, why)
 			}
 		}
@@ -550,7 +599,8 @@ func (o *Own) look(k *keeper) look {
 			"activeDeadlineSeconds": int(keeperLife.Seconds()),
 			"securityContext":       fields{"runAsNonRoot": true, "runAsUser": nobody, "runAsGroup": nobody, "seccompProfile": fields{"type": "RuntimeDefault"}},
 			// The agent is received there: the image may have no folder that every user may write to.
-			"volumes": []fields{{"name": "tmp", "emptyDir": fields{}}},
+			"volumes":     []fields{{"name": "tmp", "emptyDir": fields{}}},
+			"tolerations": record.Each(o.o.Tolerate, func(key string) fields { return fields{"key": key, "operator": "Exists"} }),
 		},
 		container: fields{
 			"image": o.o.Image, "imagePullPolicy": "IfNotPresent", "env": []fields{{"name": name, "value": value}},

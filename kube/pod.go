@@ -385,7 +385,7 @@ func (c *Container) Facts() platform.Facts {
 		},
 	}
 	if own := c.pod.node.cluster.own; own != nil {
-		f.About, f.Around.Open = own.About()+", node "+c.pod.at, c.pod.host
+		f.About, f.Around.Open = own.About()+", node "+own.at(c.pod.at), c.pod.host
 		if c.on != nil {
 			f.Send = c.on.Sender()
 		}

@@ -81,10 +81,15 @@ func (b *baseline) own(t *testing.T) *kube.Own {
 // ownOf is own for a user who names nodes.
 func (b *baseline) ownOf(t *testing.T, nodes ...string) *kube.Own {
 	t.Helper()
+	return b.with(t, kube.OwnOptions{Nodes: nodes})
+}
+
+// with is own for a user with some options.
+func (b *baseline) with(t *testing.T, o kube.OwnOptions) *kube.Own {
+	t.Helper()
 	c := theirs{Cluster: &kube.Cluster{Server: &kube.Server{API: kube.APIBy(b.Client(), b.URL)}}}
-	return kube.NewOwn(kube.OwnOptions{
-		Login: kube.Login{Config: c.writeConfig(t, "team", object{"token": "t"})}, Nodes: nodes, Run: "tried0123456",
-	})
+	o.Login, o.Run = kube.Login{Config: c.writeConfig(t, "team", object{"token": "t"})}, "tried0123456"
+	return kube.NewOwn(o)
 }
 
 // TestPodsAreTried checks that what pods need besides ordinary ones is tried before anything is made.
@@ -127,6 +132,58 @@ func TestThreeNodes(t *testing.T) {
 	var un *platform.Unsupported
 	if !errors.As(err, &un) || !strings.HasPrefix(un.Remedy, "name each with --nodes") {
 		t.Errorf("%+v", un)
+	}
+}
+
+// TestNodesAreFound checks which nodes are used, by their zones and taints.
+func TestNodesAreFound(t *testing.T) {
+	b := startBaseline(t)
+	node := func(name, zone, kind, taint string) object {
+		n := object{"metadata": object{"name": name, "labels": object{"topology.kubernetes.io/zone": zone, "node.kubernetes.io/instance-type": kind}}}
+		if taint != "" {
+			n["spec"] = object{"taints": []object{{"key": taint, "effect": "NoExecute"}}}
+		}
+		return n
+	}
+	b.nodes = []object{node("h1", "a", "large", ""), node("h2", "b", "small", ""), node("h3", "b", "large", ""), node("h4", "a", "small", ""), node("h0", "b", "small", "dedicated")}
+	for _, c := range []struct {
+		zones, tolerate, want string
+		nodes                 int // of the cluster
+	}{
+		{"", "", "nodes h1, h3", 5},
+		{"", "dedicated", "nodes h0, h2", 5},
+		{kube.OtherZone, "", "nodes h1 in a, h3 in b", 5},
+		{kube.SameZone, "", "nodes h1 in a, h4 in a", 5}, // of no kind that both have
+		{kube.SameZone, "dedicated", "nodes h0 in b, h2 in b", 5},
+		{kube.OtherZone, "", "nodes h1 in a, h2 in b", 2},
+		{kube.SameZone, "", "--zones same: the cluster of the context theirs has no two such nodes that take pods; it has h1 in a, h2 in b", 2},
+	} {
+		o := kube.OwnOptions{Zones: c.zones}
+		if c.tolerate != "" {
+			o.Tolerate = []string{c.tolerate}
+		}
+		all := b.nodes
+		b.nodes = all[:c.nodes]
+		own := b.with(t, o)
+		err := own.Probe(t.Context())
+		b.nodes = all
+		got := own.Where()
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.HasSuffix(got, c.want) {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+	o := b.with(t, kube.OwnOptions{Tolerate: []string{"dedicated"}})
+	iferr.Fatal(t, o.Allows(t.Context(), kube.Needs{}))
+	if _, err := o.Use(t.Context(), 1); err == nil {
+		t.Fatal("a pod was made")
+	}
+	said, err := json.Marshal(b.asked)
+	iferr.Fatal(t, err)
+	if want := `"tolerations":[{"key":"dedicated","operator":"Exists"}]`; !strings.Contains(string(said), want) {
+		t.Errorf("no %s in %s", want, said)
 	}
 }
 

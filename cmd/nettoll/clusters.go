@@ -20,6 +20,8 @@ type clusterFlags struct {
 	cluster  bool // private
 	login    kube.Login
 	nodes    []string
+	zones    string
+	tolerate []string
 	podImage string
 	observes bool // --node-agent
 	counts   bool // --node-daemons
@@ -39,6 +41,8 @@ func (f *clusterFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.login.Config, "kubeconfig", "", "kubeconfig (default: KUBECONFIG, or ~/.kube/config)")
 	fl.StringVarP(&f.login.Namespace, "namespace", "n", "", "namespace of everything that is made in the cluster (default: the context's)")
 	fl.StringSliceVar(&f.nodes, "nodes", nil, "nodes to use, such as a,b; the servers are on the first (default: two of a kind that take pods)")
+	fl.StringVar(&f.zones, "zones", "", "find two nodes in the same zone (same), or in different ones (cross; default: in any)")
+	fl.StringSliceVar(&f.tolerate, "tolerate", nil, "keys of taints that nettoll's pods tolerate, such as dedicated: nodes that have them are used, too")
 	fl.StringVar(&f.podImage, "image", "", "image of the pods, any that has a shell (default "+kube.DefaultImage+")")
 	fl.BoolVar(&f.observes, nodeAgent, false, "prove what carries the payload between pods, by a pod on each node with the node's network (hostNetwork), which reads its counters")
 	fl.BoolVar(&f.counts, nodeDaemons, false, "record the CPU time of the nodes' daemons (kubelet, kube-proxy, CNI agents), by the pods of --"+nodeAgent+", which then see the processes of their node (hostPID)")
@@ -47,7 +51,7 @@ func (f *clusterFlags) add(fl *pflag.FlagSet) {
 }
 
 // ownClusterFlags are the flags that mean nothing without a cluster of the user's.
-var ownClusterFlags = []string{"context", "kubeconfig", "namespace", "nodes", "image", nodeAgent, nodeDaemons, "expect"}
+var ownClusterFlags = []string{"context", "kubeconfig", "namespace", "nodes", "zones", "tolerate", "image", nodeAgent, nodeDaemons, "expect"}
 
 // ofClusters returns the cells whose networks are made by clusters.
 func ofClusters(cells []record.Cell) []record.Cell { return cellsOn[*kubernetes.Kubernetes](cells) }
@@ -93,6 +97,22 @@ func (f *runFlags) suitClusters(cells []record.Cell) error {
 			return usagef("--expect: no network of this run leads from the pods of one node to those of another; add one, such as kubernetes:pod on two hosts (--hosts 2), or leave it out")
 		}
 	}
+	if f.given("zones") {
+		known := []string{kube.SameZone, kube.OtherZone}
+		switch {
+		case !slices.Contains(known, f.zones):
+			return usagef("--zones %s: unknown%s; known are %s", f.zones, nearest(f.zones, known), strings.Join(known, ", "))
+		case len(f.nodes) > 0:
+			return usagef("--zones finds nodes, and --nodes names them; leave one out")
+		case !slices.ContainsFunc(of, func(c record.Cell) bool { return c.Hosts == 2 }):
+			return usagef("--zones is about two nodes, and no network of this run is on two; add --hosts 2, or leave it out")
+		}
+	}
+	for _, key := range f.tolerate {
+		if key == "" || strings.ContainsAny(key, "=: ") {
+			return usagef("--tolerate %q: give the key of a taint, such as dedicated", key)
+		}
+	}
 	for i, name := range f.nodes {
 		switch {
 		case name == "":
@@ -119,7 +139,7 @@ func asked(cells []record.Cell) string {
 // own returns the user's cluster, always the same one.
 func (f *clusterFlags) own() *kube.Own {
 	if f.kept == nil {
-		f.kept = kube.NewOwn(kube.OwnOptions{Login: f.login, Nodes: f.nodes, Image: f.podImage, Run: newID(), Agents: agents, Tools: sent, NodeAgents: f.observes || f.counts, NodeDaemons: f.counts, Expect: f.expect})
+		f.kept = kube.NewOwn(kube.OwnOptions{Login: f.login, Nodes: f.nodes, Zones: f.zones, Tolerate: f.tolerate, Image: f.podImage, Run: newID(), Agents: agents, Tools: sent, NodeAgents: f.observes || f.counts, NodeDaemons: f.counts, Expect: f.expect})
 	}
 	return f.kept
 }

@@ -214,6 +214,7 @@ func completeNames(cmd *cobra.Command) {
 		},
 		"address": func() []string { return nil }, maxRate: func() []string { return nil },
 		"context": func() []string { return kube.Contexts() }, "namespace": func() []string { return nil }, "nodes": func() []string { return nil }, "image": func() []string { return nil },
+		"tolerate": func() []string { return nil }, "zones": func() []string { return []string{kube.SameZone, kube.OtherZone} },
 		"expect": func() []string { return kube.Expectable },
 		"congestion": func() []string {
 			c, _ := sampler.ReadCongestion("/proc")
