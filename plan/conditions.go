@@ -20,9 +20,9 @@ func (s Suite) conditions(known Known) ([]record.Cell, []Skip, error) {
 	}
 	all := crossed([]record.Cell{{}}, underlays, func(c *record.Cell, shape string) { c.Underlay = shape })
 	for _, d := range record.Dimensions(record.Condition) {
-		values := s.Conditions[keyOf(d)]
+		values := s.Conditions[d.Identifier()]
 		if len(all)*len(values) > MaxCells {
-			return nil, nil, s.fault(keyOf(d), "there are more than %d ways to combine it with the other conditions; write fewer", MaxCells)
+			return nil, nil, s.fault(d.Identifier(), "there are more than %d ways to combine it with the other conditions; write fewer", MaxCells)
 		}
 		if len(values) > 0 {
 			all = crossed(all, values, d.Set)
@@ -38,7 +38,7 @@ func (s Suite) checkTaken(cells []record.Cell, known Known) error {
 		if len(set) == 0 || slices.ContainsFunc(set, func(c record.Cell) bool { return d.TakenBy(known.kindOf(c.Network).Has) }) {
 			continue
 		}
-		return s.fault(keyOf(d), "no network of this run has %s; add one, such as %s", d.In, either(known.taking(d)))
+		return s.fault(d.Identifier(), "no network of this run has %s; add one, such as %s", d.In, either(known.taking(d)))
 	}
 	return nil
 }
@@ -105,9 +105,9 @@ func (s Suite) underlays(known Known) (texts []string, skips []Skip, err error) 
 
 func (s Suite) checkConditions() error {
 	for _, d := range record.Dimensions(record.Condition) {
-		values := s.Conditions[keyOf(d)]
+		values := s.Conditions[d.Identifier()]
 		for i, v := range values {
-			field := s.item(keyOf(d), i, len(values))
+			field := s.item(d.Identifier(), i, len(values))
 			switch v := v.(type) {
 			case int:
 				what := d.Name + " are not possible"

@@ -211,7 +211,7 @@ func (d *decoder) mapping(n *ast.MappingNode, path string, v reflect.Value) erro
 	suite, _ := v.Addr().Interface().(*Suite)
 	workload, named := v.Addr().Interface().(*Workload)
 	for _, o := range keyed[v.Type()] {
-		keys = append(keys, keyOf(o))
+		keys = append(keys, o.Identifier())
 	}
 	lines := make(map[string]int)
 	for _, pair := range n.Values {
@@ -221,7 +221,7 @@ func (d *decoder) mapping(n *ast.MappingNode, path string, v reflect.Value) erro
 		}
 		key := name.Value
 		i, ok := index[key]
-		dimension, isDimension := record.First(keyed[v.Type()], func(o record.Dimension) bool { return keyOf(o) == key })
+		dimension, isDimension := record.First(keyed[v.Type()], func(o record.Dimension) bool { return o.Identifier() == key })
 		if !ok && !isDimension {
 			return d.fault(firstToken(pair.Key), path, "unknown key %q; %s", key, mean(key, keys, "the keys are "+strings.Join(keys, ", ")))
 		}
@@ -460,7 +460,7 @@ func (w Workload) flow() string {
 		} else if !d.Switch() {
 			text = strconv.Quote(text)
 		}
-		parts = append(parts, keyOf(d)+": "+text)
+		parts = append(parts, d.Identifier()+": "+text)
 	}
 	if len(w.Tools) > 0 {
 		parts = append(parts, "tools: ["+strings.Join(w.Tools, ", ")+"]")

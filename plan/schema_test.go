@@ -93,7 +93,7 @@ func generate(t *testing.T) []byte {
 	seed, _ := s.Properties.Get("seed")
 	seed.Minimum = "0"
 	for _, d := range record.Dimensions(record.Option) {
-		s.Definitions["Workload"].Properties.Set(keyOf(d), schemaOf(d))
+		s.Definitions["Workload"].Properties.Set(d.Identifier(), schemaOf(d))
 	}
 	workloads, _ := s.Properties.Get("workloads")
 	workloads.Items = &jsonschema.Schema{OneOf: []*jsonschema.Schema{{Type: "string"}, workloads.Items}}
@@ -104,7 +104,7 @@ func generate(t *testing.T) []byte {
 	}
 	after := "underlay"
 	for _, d := range record.Dimensions(record.Condition) {
-		one, key := schemaOf(d), keyOf(d)
+		one, key := schemaOf(d), d.Identifier()
 		s.Properties.Set(key, &jsonschema.Schema{Description: one.Description, OneOf: oneOrMore(one)})
 		one.Description = ""
 		iferr.Fatal(t, s.Properties.MoveAfter(key, after))

@@ -96,7 +96,7 @@ type Suite struct {
 type Conditions map[string][]any
 
 // SetCondition sets the values of a condition.
-func (s *Suite) SetCondition(d record.Dimension, values []any) { s.Conditions[keyOf(d)] = values }
+func (s *Suite) SetCondition(d record.Dimension, values []any) { s.Conditions[d.Identifier()] = values }
 
 // SetPlatform moves the suite to a platform other than the one it was written for: names without a prefix refer to
 // that platform. Networks that the platform does not have are left out and listed by Skipped.

@@ -26,9 +26,6 @@ func (w Workload) given() []record.Dimension {
 	return record.Those(record.Dimensions(record.Option), func(d record.Dimension) bool { return d.IsSet(record.Cell{Options: w.Options}) })
 }
 
-// keyOf returns the key of an option or a condition in suite files.
-func keyOf(d record.Dimension) string { return strings.ReplaceAll(d.Name, "-", "_") }
-
 // Put sets an option of the workload.
 func (w *Workload) Put(d record.Dimension, value any) {
 	c := record.Cell{Options: w.Options}
@@ -109,7 +106,7 @@ func (s Suite) checkOptions(field string, w Workload) error {
 	}
 	c := record.Cell{Options: w.Options}
 	for _, d := range record.Dimensions(record.Option) {
-		name := field + "." + keyOf(d)
+		name := field + "." + d.Identifier()
 		if n, ok := d.Raw(c); ok && (n < 0 || n > d.Most || n == 0 && !d.Open && s.written(name)) {
 			what := "a number"
 			if d.Unit == "bit/s" {
@@ -123,7 +120,7 @@ func (s Suite) checkOptions(field string, w Workload) error {
 	}
 	for _, o := range w.given() {
 		if !o.Takes(w.Name) {
-			return s.fault(field+"."+keyOf(o), "has no effect on %s; leave it out", w.Name)
+			return s.fault(field+"."+o.Identifier(), "has no effect on %s; leave it out", w.Name)
 		}
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 // suites, plans, axes of sweeps and columns of reports are made from the table of
 // dimensions: a new one needs a row, its field, and the code that uses it.
 type Dimension struct {
-	Name    string   // of its flag and its column, for example message-size; in suites with _ for -
+	Name    string   // of its flag, for example message-size; with _ for - elsewhere, see Identifier
 	Short   string   // of its flag, for example l
 	Title   string   // for display, for example message size; a plural for numbers of things
 	About   string   // short description as an option or a condition
@@ -150,6 +150,10 @@ func DimensionOf(name string) (Dimension, bool) {
 
 // Field returns a pointer to the dimension's field in a cell: a *int, *string or *bool.
 func (d Dimension) Field(c *Cell) any { return d.field(c) }
+
+// Identifier returns its name with _ for -: its key in suites and run files, and its column and label in reports. The labels of
+// OpenMetrics may not contain -.
+func (d Dimension) Identifier() string { return strings.ReplaceAll(d.Name, "-", "_") }
 
 // Flag returns its flag on a command line, in the shortest form.
 func (d Dimension) Flag() string {

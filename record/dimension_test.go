@@ -2,6 +2,7 @@ package record_test
 
 import (
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -31,6 +32,16 @@ func TestEveryFieldIsADimension(t *testing.T) {
 			t.Errorf("%s is no dimension", name)
 		}
 	})
+}
+
+// TestIdentifiers checks the names of keys, columns and labels, which have to be possible as labels of OpenMetrics.
+func TestIdentifiers(t *testing.T) {
+	label := regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+	for _, d := range record.Dimensions() {
+		if id := d.Identifier(); !label.MatchString(id) || strings.ReplaceAll(id, "_", "-") != d.Name {
+			t.Errorf("%s has the identifier %q", d.Name, id)
+		}
+	}
 }
 
 // TestDimensionsOfACell reads, sets and clears each field through the table.

@@ -18,7 +18,7 @@ var csvHeader = record.AddNew([]string{
 	"p", "outcome", "effect", "adjusted_p", "verdict", "status", "reason",
 	"tool", "servers", "clients", "options", "underlay", "twin", "remedy",
 	"processes", "neighbours", "rules", "mtu", "offload", "normalize", "baseline", "hosts_are",
-}, record.Each(record.Dimensions(record.Condition), func(d record.Dimension) string { return d.Name })...)
+}, record.Each(record.Dimensions(record.Condition), record.Dimension.Identifier)...)
 
 // writeCSV writes one line for every network and metric, in base units, and one for every cell that has no metric, with its
 // reason. Times until something is in force are lines without traffic.

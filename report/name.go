@@ -117,7 +117,7 @@ func coordinates(c record.Cell) []coordinate {
 	set := record.Those(record.Dimensions(record.Path, record.Condition, record.Beside), func(d record.Dimension) bool {
 		return d.IsSet(c) && !slices.Contains(everyRun, d.Name)
 	})
-	return record.Each(set, func(d record.Dimension) coordinate { return coordinate{d.Name, d.Text(c)} })
+	return record.Each(set, func(d record.Dimension) coordinate { return coordinate{d.Identifier(), d.Text(c)} })
 }
 
 // described lists all properties of a cell, for formats that have them as columns or labels.

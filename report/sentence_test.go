@@ -282,6 +282,8 @@ func TestSettlingsAsJSON(t *testing.T) {
 			*v = 7
 		case *string:
 			*v = "7"
+		case *bool:
+			*v = true
 		}
 	}
 	res, o := specimenResult()
@@ -293,8 +295,8 @@ func TestSettlingsAsJSON(t *testing.T) {
 	readJSON(t, res, o, &got)
 	for _, d := range dimensions {
 		for _, one := range []map[string]any{got.Settlings[0], got.InForce[0]} {
-			if said := fmt.Sprint(one[d.Name]); said != "7" && !slices.Contains(alike, d.Name) {
-				t.Errorf("%s is 7, and JSON says %s: %v", d.Name, said, one)
+			if said, want := fmt.Sprint(one[d.Identifier()]), fmt.Sprint(d.Value(c)); said != want && !slices.Contains(alike, d.Name) {
+				t.Errorf("%s is %s, and JSON says %s: %v", d.Name, want, said, one)
 			}
 		}
 	}
