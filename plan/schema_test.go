@@ -140,7 +140,7 @@ func schemaOf(d record.Dimension) *jsonschema.Schema {
 		out = mapped(reflect.TypeFor[BitRate]())
 	case number:
 		least := d.Least
-		if d.Part == record.Option {
+		if d.Part == record.Option && !d.Open {
 			least = 1
 		}
 		out = &jsonschema.Schema{Type: "integer", Minimum: json.Number(strconv.Itoa(least)), Maximum: json.Number(strconv.Itoa(d.Most))}
