@@ -7,13 +7,10 @@ package kubeproxy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"nettoll/internal/daemon"
 	"nettoll/internal/plumb"
@@ -112,29 +109,13 @@ func (n *build) build(ctx context.Context) error {
 }
 
 // freeze stops the programs that clusters run on other machines than those that carry the payload: here they
-// would use CPU time while it is measured. kube-proxy continues with what it has learned.
+// would use CPU time while it is measured. kube-proxy continues with what it has learned. They go on before any is
+// ended: the API server would wait for etcd.
 func (n *build) freeze(daemons ...*daemon.Daemon) error {
 	for _, d := range daemons {
-		n.Push("continue "+d.String(), func(context.Context) error { return proceed(d) })
-		if err := pause(d); err != nil {
-			return err
-		}
+		n.Push("continue "+d.String(), func(context.Context) error { return d.Resume() })
 	}
-	return nil
-}
-
-// pause stops a daemon until proceed is called.
-func pause(d *daemon.Daemon) error { return signal(d, unix.SIGSTOP) }
-
-// proceed has a daemon continue that pause has stopped.
-func proceed(d *daemon.Daemon) error { return signal(d, unix.SIGCONT) }
-
-// signal sends a daemon a signal, if it has not ended: those who need it notice that.
-func signal(d *daemon.Daemon, s unix.Signal) error {
-	if err := unix.Kill(d.PID(), s); err != nil && !errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("send %s the signal %v: %w", d, s, err)
-	}
-	return nil
+	return record.Try(daemons, (*daemon.Daemon).Pause)
 }
 
 // onWire matches packets between containers, as they are once translated.

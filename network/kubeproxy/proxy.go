@@ -44,7 +44,7 @@ func (n *build) serve(ctx context.Context, c *kube.Server, all []kube.Fixed) (pr
 
 // paused does something while kube-proxy rests: it would write rules every second.
 func paused(proxies []*daemon.Daemon, do func() error) error {
-	return errors.Join(record.Try(proxies, pause), do(), record.Try(proxies, proceed))
+	return errors.Join(record.Try(proxies, (*daemon.Daemon).Pause), do(), record.Try(proxies, (*daemon.Daemon).Resume))
 }
 
 // startProxies runs kube-proxy on every host, and returns when each has written the rules of the services that want has.
