@@ -37,6 +37,7 @@ type Part struct {
 // Built is how a part connects its containers.
 type Built struct {
 	Missing *Missing `json:",omitempty"` // what the machine lacks; then nothing was built
+	Taken   bool     `json:",omitempty"` // the tunnel's port is in use on the machine; then nothing was built
 	Device  string   // in each container
 	Ports   []string // in the router, of each container; empty if there are none
 	// Crossed are the devices of the router between the ports and the uplink, by the index of the other machine.
@@ -131,6 +132,9 @@ func Handler(needs []Need, build Builder) agent.Handler {
 				m.Err = missing.Err.Error()
 			}
 			return Built{Missing: m}, nil
+		}
+		if errors.Is(err, unix.EADDRINUSE) {
+			return Built{Taken: true}, nil
 		}
 		if err != nil {
 			return Built{}, err

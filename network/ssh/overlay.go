@@ -150,6 +150,12 @@ func (o overlay) build(ctx context.Context, n *build) error {
 		if lacks := built[i].Missing; lacks != nil {
 			return lacks.Unsupported(m.Known())
 		}
+		if built[i].Taken {
+			return &platform.Unsupported{
+				Feature: o.name + " on " + m.Known(), Option: o.through(n) + ", which is in use there",
+				Remedy: "on that machine: ss -ulpn shows by what, unless it is a device of the kernel",
+			}
+		}
 		return nil
 	})
 	if err != nil {
@@ -307,15 +313,19 @@ func (o overlay) arrives(ctx context.Context, n *build, built []plumb.Built, rou
 		}
 		for _, d := range all {
 			if slices.Contains(names, d.Name) && d.In == 0 {
-				lets := o.lets
-				if o.port > 0 {
-					lets = fmt.Sprintf("UDP port %d", o.port+n.Beside)
-				}
-				return fmt.Errorf("nothing arrives on %s by %s: let %s through between the machines, as by their firewalls", h.Name(), d.Name, lets)
+				return fmt.Errorf("nothing arrives on %s by %s: let %s through between the machines, as by their firewalls", h.Name(), d.Name, o.through(n))
 			}
 		}
 	}
 	return nil
+}
+
+// through returns what a network sends between the machines.
+func (o overlay) through(n *build) string {
+	if o.port > 0 {
+		return fmt.Sprintf("UDP port %d", o.port+n.Beside)
+	}
+	return o.lets
 }
 
 // talk reports whether clients on one of two machines talk to servers on the other.
