@@ -56,6 +56,9 @@ func (r *Runner) turns(ctx context.Context, c plan.Contest, in []*session, round
 // takeTurns runs the turns once, and reports whether an end heard of them too late.
 func (r *Runner) takeTurns(ctx context.Context, c plan.Contest, in []*session, round int, since time.Time) (trials []record.Trial, first time.Time, late bool) {
 	outer := ctx
+	if slices.Contains(r.lingers, c.Key()) && !slices.ContainsFunc(in, func(s *session) bool { return !s.network.Distant }) {
+		return r.insteadOfTurns(ctx, c, in, round, errLingers), since, false
+	}
 	order := c.Order(plan.Slices(c.Workload(), r.Settings), plan.Chance(r.Settings, round, "turns of "+c.Key()))
 	longest := plan.TurnOf(c.Workload(), true).Length()
 	limit := r.patience(time.Duration(len(c.Cells))*grace) + time.Duration(len(c.Cells)+len(order))*longest
@@ -119,6 +122,10 @@ func (r *Runner) takeTurns(ctx context.Context, c plan.Contest, in []*session, r
 		})
 	}
 	finishing.Wait()
+	if !late && slices.ContainsFunc(players, func(p *player) bool { return p != nil && p.s.network.Distant && p.lingers() }) {
+		r.lingers = append(r.lingers, c.Key())
+		return r.insteadOfTurns(outer, c, in, round, errLingers), since, false
+	}
 	if p, ok := record.First(players, func(p *player) bool { return p != nil && p.behind != "" }); ok && !late && !slices.Contains(r.strays, c.Key()) {
 		// Some network cards count late. Whole trials can wait for their counters. If one of them is invalid, that was not the
 		// reason, and in further rounds only what strays is.
@@ -130,6 +137,17 @@ func (r *Runner) takeTurns(ctx context.Context, c plan.Contest, in []*session, r
 		return trials, since, false
 	}
 	return trials, first, late
+}
+
+// errLingers says why networks have whole trials between machines whose link is slower than they are: what sockets and queues
+// hold when a turn ends takes long to cross such a link, and would cross it in the turns of others. In the lab, links are known
+// beforehand: see plan.Contest.
+var errLingers = errors.New("it has a whole trial, since payload was still on its way when most turns had ended, as where the link is what limits a stream")
+
+// lingers reports whether payload was still on its way after most turns.
+func (p *player) lingers() bool {
+	counted := p.each[min(plan.Cold, len(p.each)):]
+	return p.err == nil && 2*len(record.Those(counted, overran)) > len(counted)
 }
 
 // turnsApart has networks on this machine take turns with each other, and those on others with each other.

@@ -86,7 +86,10 @@ func inTurns(t *testing.T, lan *sshtest.LAN, p *counting) {
 			if trial.Status == record.Skipped && missing(trial) {
 				continue
 			}
-			if trial.Status != record.OK || trial.Cell.Hosts == 2 && len(trial.Slices) == 0 { // on one machine there is only native
+			slow := trial.Cell.Workload == record.TCPStream && slices.ContainsFunc(trial.Warnings, func(w record.Warning) bool { // as emulated ones are
+				return strings.Contains(w.Text, "payload was still on its way when most turns had ended")
+			})
+			if trial.Status != record.OK || trial.Cell.Hosts == 2 && len(trial.Slices) == 0 && !slow { // on one machine there is only native
 				t.Errorf("%s is %s with %d slices: %s; %v", trial.Cell.Key(), trial.Status, len(trial.Slices), trial.Reason, trial.Warnings)
 			}
 			if trial.Cell.Hosts == 2 && (trial.Clocks == nil || trial.Clocks.Over != record.OverNetwork || trial.CPU == nil) {
