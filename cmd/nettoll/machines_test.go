@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"nettoll/analysis"
 	"nettoll/docker/rootfs"
 	"nettoll/internal/testutil/iferr"
+	"nettoll/internal/testutil/turn"
 	"nettoll/platform"
 	"nettoll/platform/platformtest"
 	"nettoll/platform/ssh/sshtest"
@@ -74,6 +76,48 @@ func TestMachines(t *testing.T) {
 	at := lan.Hosts[0].Uplink().Addr4.Addr().String()
 	if !strings.Contains(said, "through your network: tcp_stream -b 300000000 -C machine, tcp_rr -C machine between a ("+at+", eth0) and b (") || !strings.Contains(said, ": at most 300Mbit/s of payload") {
 		t.Errorf("said: %s", said)
+	}
+	for i := range lan.Hosts {
+		lan.Empty(t, i)
+	}
+}
+
+// TestLinkOfMachines measures a stream over a link of 100 Mbit/s between two machines, which nobody tells nettoll of: there must not
+// be turns, since what is queued when one ends would take the link in those of others. The link's rate includes the Ethernet header,
+// but not what comes before and after a frame on a wire.
+func TestLinkOfMachines(t *testing.T) {
+	const rate = 100e6
+	sshtest.Start(t, platform.Underlay{Rate: rate}, sshtest.Machine{}, sshtest.Machine{})
+	dir := t.TempDir()
+	start(t, dir, "run", "ssh:native", "ssh:macvlan", "--hosts-ssh", "a,b", "--through-my-network", "-o", "run.ndjson", "--workloads", record.TCPStream,
+		"--placement", "free", "-t", "2s", "--warmup", "300ms", "--min-rounds", "2", "--max-rounds", "2").measures(t)
+	file := good(t, filepath.Join(dir, "run.ndjson"))
+	const payload, frame = 1500 - 20 - 20 - 12, 1500 + 14 // without the headers of IP and TCP, and with that of Ethernet
+	measured := 0
+	for _, row := range analysis.Analyze(file).Rows() {
+		measured++
+		f, ok := row.Figure(record.Throughput)
+		if want := rate * payload / frame; !ok || math.Abs(f.Summary.Estimate/want-1) > 0.01 {
+			t.Errorf("%s: %v bit/s, want %v", row.Cell.Key(), f.Summary.Estimate, want)
+		}
+	}
+	if measured != 2 {
+		t.Errorf("%d networks were measured", measured)
+	}
+}
+
+// TestSlowControl measures between machines whose logins take 50 ms each way and carry 1 Mbit/s: the agents arrive, networks take
+// turns, and the clocks are compared over the network between the machines.
+func TestSlowControl(t *testing.T) {
+	turn.Rotate(t, 3, "platform/ssh", "network/ssh", "internal/bootstrap", "runner")
+	slow := sshtest.Machine{Delay: 50 * time.Millisecond, Rate: 1e6 / 8}
+	lan := sshtest.Start(t, platform.Underlay{}, slow, slow)
+	file, _ := runOn(t, "ssh:vxlan", "--hosts-ssh", "a,b", "--through-my-network", "--max-rate", "300M")
+	allGood(t, file)
+	for _, trial := range file.Trials {
+		if len(trial.Slices) == 0 || trial.Clocks == nil || trial.Clocks.Over != record.OverNetwork || trial.Clocks.Bound > 0.02 {
+			t.Errorf("%s: %d slices, clocks %+v", trial.Cell.Key(), len(trial.Slices), trial.Clocks)
+		}
 	}
 	for i := range lan.Hosts {
 		lan.Empty(t, i)
