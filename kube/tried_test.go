@@ -24,7 +24,8 @@ type baseline struct {
 	mu    sync.Mutex
 	asked map[string][]object
 	nodes []object
-	mute  bool // requests for jobs get no answer
+	mute  bool   // requests for jobs get no answer
+	says  string // why nothing is made; empty: it says only that
 }
 
 func startBaseline(t *testing.T) *baseline {
@@ -64,6 +65,9 @@ func (b *baseline) answer(w http.ResponseWriter, r *http.Request) {
 			break
 		}
 		said = object{"kind": "Status", "code": http.StatusForbidden, "message": "nothing is made here"}
+		if b.says != "" {
+			said["message"] = b.says
+		}
 		if forbids {
 			said["message"] = `pods "try" is forbidden: violates PodSecurity "baseline:latest": host namespaces or hostPort`
 		}
@@ -108,6 +112,24 @@ func TestPodsAreTried(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		} else if c.refused {
 			refused(t, err, `needs a higher level of pod security there than "baseline:latest"`)
+		}
+	}
+}
+
+// TestThoseWhoRefuse checks that whoever refuses nettoll's objects is named: admission webhooks that deny them, or do not answer,
+// and policies. TestCluster has a webhook that does not answer.
+func TestThoseWhoRefuse(t *testing.T) {
+	for name, says := range map[string]string{
+		"strict.example.com": `admission webhook "strict.example.com" denied the request: no pods from outside`,
+		"mute.example.com":   `Internal error occurred: failed calling webhook "mute.example.com": failed to call webhook: Post "https://x/": EOF`,
+		"closed":             `jobs.batch "x" is forbidden: ValidatingAdmissionPolicy 'closed' with binding 'closed' denied request: no jobs`,
+	} {
+		b := startBaseline(t)
+		b.says = says
+		err := b.own(t).Begin(t.Context())
+		refused(t, err, "not supported here (needs the consent of the admission webhook or policy "+name+")")
+		if !errors.Is(err, platform.ErrUnsupported) {
+			t.Errorf("%s: %v is not that something is missing", name, err)
 		}
 	}
 }
