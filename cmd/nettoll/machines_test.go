@@ -106,6 +106,30 @@ func TestLinkOfMachines(t *testing.T) {
 	}
 }
 
+// TestMachinesBesideTheLab measures networks of the lab and between machines against one baseline: they are in one table.
+func TestMachinesBesideTheLab(t *testing.T) {
+	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{}, sshtest.Machine{})
+	file, _ := runOn(t, "ssh:vxlan", "vxlan", "--baseline", "native", "--hosts", "2", "--hosts-ssh", "a,b", "--through-my-network", "--workloads", record.TCPRR)
+	allGood(t, file)
+	scenarios := analysis.Analyze(file).Scenarios
+	if len(scenarios) != 1 {
+		t.Fatalf("%d tables", len(scenarios))
+	}
+	var all []string
+	for _, row := range scenarios[0].Rows {
+		all = append(all, row.Cell.Network)
+		if f, ok := row.Primary(); !ok || !row.Native && f.Ratio == nil {
+			t.Errorf("%s is not compared with the baseline: %v", row.Cell.Network, row.Warnings)
+		}
+	}
+	if slices.Sort(all); !slices.Equal(all, []string{"native", "ssh:vxlan", "vxlan"}) {
+		t.Errorf("the table has %v", all)
+	}
+	for i := range lan.Hosts {
+		lan.Empty(t, i)
+	}
+}
+
 // TestSlowControl measures between machines whose logins take 50 ms each way and carry 1 Mbit/s: the agents arrive, networks take
 // turns, and the clocks are compared over the network between the machines.
 func TestSlowControl(t *testing.T) {
