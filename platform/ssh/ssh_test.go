@@ -224,6 +224,40 @@ func TestLogsInAgain(t *testing.T) {
 	}
 }
 
+// TestControlMaster logs in where the user's configuration has logins share a connection, which stays open after the first: the
+// agents end with nettoll all the same, and it does not wait for the connection.
+func TestControlMaster(t *testing.T) {
+	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{}, sshtest.Machine{})
+	path := filepath.Join(lan.Dir, "config")
+	config, err := os.ReadFile(path)
+	iferr.Fatal(t, err)
+	iferr.Fatal(t, os.WriteFile(path, append(config, " ControlMaster auto\n ControlPath "+lan.Dir+"/to-%n\n ControlPersist 600\n"...), 0o600))
+	t.Cleanup(func() {
+		for i := range lan.Hosts {
+			_ = exec.Command("ssh", "-O", "exit", sshtest.Name(i)).Run() // it may have ended with its machine
+		}
+	})
+	for range 2 { // the second shares the connection of the first
+		s := machines(t, 2, Options{})
+		h := found(t, s, lan)
+		c, err := agent.Start(t.Context(), h.All()[0])
+		iferr.Fatal(t, err)
+		iferr.Error(t, c.Close())
+		iferr.Error(t, h.Close(t.Context()))
+		began := time.Now()
+		iferr.Error(t, s.Close(t.Context()))
+		if took := time.Since(began); took > time.Minute {
+			t.Errorf("closing took %v", took)
+		}
+		for i := range lan.Hosts {
+			if out, err := exec.Command("ssh", "-O", "check", sshtest.Name(i)).CombinedOutput(); err != nil {
+				t.Errorf("no connection is shared with %s: %v: %s", sshtest.Name(i), err, out)
+			}
+			lan.Empty(t, i)
+		}
+	}
+}
+
 // TestAddressesInCommon has machines that both have the address of Docker's bridge. They reach each other by the others;
 // the common one is not taken even if it is named, and if there is no other, an error says what to do.
 func TestAddressesInCommon(t *testing.T) {
