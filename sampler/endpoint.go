@@ -60,23 +60,31 @@ var features = map[string]string{
 	"rx-gro":                  "gro",
 	"rx-lro":                  "lro",
 	"tx-checksum-ip-generic":  "tx-checksum",
+	"tx-checksum-ipv4":        "tx-checksum", // of network cards that do not have the generic one
+	"tx-checksum-ipv6":        "tx-checksum",
 	"rx-checksum":             "rx-checksum",
 	"tx-scatter-gather":       "sg",
 	"tx-udp-segmentation":     "udp-gso",
 }
 
-func offloads(device string) (map[string]bool, error) {
-	on := make(map[string]bool)
-	err := nl.Ethtool("", func(tool *ethtool.Ethtool) error {
+func offloads(device string) (on map[string]bool, err error) {
+	err = nl.Ethtool("", func(tool *ethtool.Ethtool) error {
 		state, err := tool.Features(device)
-		for kernel, name := range features {
-			if v, ok := state[kernel]; ok {
-				on[name] = v
-			}
-		}
+		on = offloadsOf(state)
 		return wrap.Error(err, "offloads of %s", device)
 	})
 	return on, wrap.Error(err, "sampler")
+}
+
+// offloadsOf returns the state of features by their names in run files.
+func offloadsOf(state map[string]bool) map[string]bool {
+	on := make(map[string]bool)
+	for kernel, name := range features {
+		if v, ok := state[kernel]; ok {
+			on[name] = on[name] || v
+		}
+	}
+	return on
 }
 
 // Condition is the state that an endpoint must be in to be comparable with others. It is about the

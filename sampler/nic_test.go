@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,6 +46,24 @@ func TestInterrupts(t *testing.T) {
 		iferr.Fatal(t, err)
 		if got := interrupts(card); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// TestChecksumsByKind has cards that do checksums of any packet, of IPv4 and IPv6 each, and none.
+func TestChecksumsByKind(t *testing.T) {
+	const any, four, six = "tx-checksum-ip-generic", "tx-checksum-ipv4", "tx-checksum-ipv6"
+	for _, c := range []struct {
+		state map[string]bool
+		want  map[string]bool
+	}{
+		{map[string]bool{any: true, four: false, six: false}, map[string]bool{"tx-checksum": true}},
+		{map[string]bool{any: false, four: true, six: true}, map[string]bool{"tx-checksum": true}},
+		{map[string]bool{any: false, four: false, six: false}, map[string]bool{"tx-checksum": false}},
+		{map[string]bool{"highdma": true}, nil},
+	} {
+		if got := offloadsOf(c.state); !maps.Equal(got, c.want) {
+			t.Errorf("of %v: %v, want %v", c.state, got, c.want)
 		}
 	}
 }
