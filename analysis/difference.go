@@ -11,6 +11,8 @@ import (
 	"nettoll/record"
 )
 
+var onOff = map[bool]string{true: "on", false: "off"}
+
 // setupOf returns the settings of a role's endpoints and of their trial's flows: the values of every
 // attribute as text, for example "MTU" → "1500". Endpoints of one role that differ show all of their values,
 // for example "1450/1500". Attributes that were not recorded are missing.
@@ -33,7 +35,7 @@ func setupOf(role string, endpoints []record.Endpoint, flows []record.Flow) map[
 		number("MTU", e.MTU)
 		add("qdisc", e.Qdisc)
 		for name, on := range e.Offloads {
-			add(name, map[bool]string{true: "on", false: "off"}[on])
+			add(name, onOff[on])
 		}
 		for name, value := range e.Sysctls {
 			add(name, strings.Join(strings.Fields(value), " "))
@@ -54,37 +56,87 @@ func setupOf(role string, endpoints []record.Endpoint, flows []record.Flow) map[
 	return out
 }
 
-// machineFacts returns what is known about the machine of an endpoint, and about its network card.
-func machineFacts(e record.Endpoint) map[string]string {
-	facts := map[string]string{}
-	if m := e.Machine; m != nil {
-		facts["CPU"], facts["kernel"] = strings.TrimSpace(m.Arch+" "+m.CPUModel), m.Kernel
+// fact is something that is known about a machine or its network card, in words.
+type fact struct{ name, value string }
+
+// machineFacts returns what is known about the machine of an endpoint.
+func machineFacts(e record.Endpoint) []fact {
+	if e.Machine == nil {
+		return nil
 	}
-	if n := e.NIC; n != nil {
-		facts["driver of the network card"], facts["rate of the link"] = n.Driver, n.Rate()
-	}
-	return facts
+	return []fact{{"CPU", strings.TrimSpace(e.Machine.Arch + " " + e.Machine.CPUModel)}, {"kernel", e.Machine.Kernel}}
 }
 
-// unlikeMachines names what differs between the machines of endpoints, if they are several, with the values of all.
-func unlikeMachines(endpoints []record.Endpoint) (all []string) {
-	seen := map[string][]string{}
-	for _, e := range endpoints {
-		for name, value := range machineFacts(e) {
-			seen[name] = record.AddNew(seen[name], value)
-		}
+// interrupts is a fact that irqbalance changes every few seconds while a machine stays as it is.
+const interrupts = "CPUs for interrupts"
+
+// cardFacts returns what is known about the network card of an endpoint's machine.
+func cardFacts(e record.Endpoint) []fact {
+	n := e.NIC
+	if n == nil {
+		return nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(seen)) {
-		if len(seen[name]) > 1 {
-			all = append(all, name+" "+strings.Join(seen[name], " and "))
+	number := func(v int) string { return strings.TrimPrefix(strconv.Itoa(v), "0") }
+	mask := func(text string) string { // without the zeros of CPUs that the kernel only has room for
+		return cmp.Or(strings.TrimLeft(strings.ReplaceAll(text, ",", ""), "0"), "0")
+	}
+	all := []fact{
+		{"driver", n.Driver}, {"rate", n.Rate()}, {"MTU", number(n.MTU)},
+		{"receive queues", number(n.Receive)}, {"transmit queues", number(n.Transmit)},
+		{interrupts, strings.Join(n.Interrupts, "/")}, {"RPS mask", strings.Join(record.Each(n.RPS, mask), "/")},
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.Offloads)) {
+		all = append(all, fact{name, onOff[n.Offloads[name]]})
+	}
+	return slices.DeleteFunc(all, func(f fact) bool { return f.value == "" })
+}
+
+// unlikeMachines names what differs between the machines of endpoints, if they are several, and between their network cards, with
+// the values of all. changed is what changed between the trials of these endpoints.
+func unlikeMachines(endpoints []record.Endpoint, changed map[string][]string) []string {
+	all := unlike(endpoints, machineFacts)
+	lasting := func(e record.Endpoint) []fact {
+		return record.Those(cardFacts(e), func(f fact) bool { return f.name != interrupts || changed[f.name+ofCard+e.Role] == nil })
+	}
+	if cards := unlike(endpoints, lasting); len(cards) > 0 {
+		with := record.Those(endpoints, func(e record.Endpoint) bool { return e.NIC != nil })
+		names := record.Distinct(with, func(e record.Endpoint) string { return strings.TrimPrefix(e.Host+"/"+e.NIC.Device, "/") })
+		all = append(all, "network cards "+strings.Join(names, " and ")+": "+strings.Join(cards, ", "))
+	}
+	return all
+}
+
+// unlike names the facts that are not the same at all endpoints, with the values of all.
+func unlike(endpoints []record.Endpoint, of func(record.Endpoint) []fact) (all []string) {
+	var facts []fact
+	for _, e := range endpoints {
+		facts = record.AddNew(facts, of(e)...)
+	}
+	for _, same := range record.Gather(facts, func(f fact) string { return f.name }) {
+		if len(same) > 1 {
+			all = append(all, same[0].name+" "+strings.Join(record.Each(same, func(f fact) string { return f.value }), " and "))
 		}
 	}
 	return all
 }
 
-// movedMachines names what is not the same about the machines of all trials, with the values in the order of the trials. Of the
+// movedMachines names what changed between trials, from the first value to the last.
+func movedMachines(changed map[string][]string) (all []string) {
+	for name, values := range changed {
+		if !strings.HasPrefix(name, interrupts) || len(values) == 2 {
+			all = append(all, name+" from "+strings.Join(values, " to "))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// ofCard is between the name of a fact and the role of an endpoint.
+const ofCard = " of the network card of the "
+
+// changes returns what is not the same about the machines of all trials: the values by name, in the order of the trials. Of the
 // machine that nettoll runs on nothing is recorded with trials. What a trial does not have is not compared.
-func movedMachines(trials []*record.Trial) (all []string) {
+func changes(trials []*record.Trial) map[string][]string {
 	seen := map[string][]string{}
 	for _, t := range trials {
 		now := map[string][]string{}
@@ -95,8 +147,11 @@ func movedMachines(trials []*record.Trial) (all []string) {
 		}
 		for _, e := range t.Endpoints {
 			add(e.Role, e.Platform)
-			for name, value := range machineFacts(e) {
-				add(name+" of the "+e.Role, value)
+			for _, f := range machineFacts(e) {
+				add(f.name+" of the "+e.Role, f.value)
+			}
+			for _, f := range cardFacts(e) {
+				add(f.name+ofCard+e.Role, f.value)
 			}
 			if e.NIC != nil {
 				add("network card of the "+e.Role, e.NIC.Device)
@@ -110,12 +165,8 @@ func movedMachines(trials []*record.Trial) (all []string) {
 			seen[name] = record.AddNew(seen[name], strings.Join(values, " and "))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(seen)) {
-		if len(seen[name]) > 1 {
-			all = append(all, name+" from "+strings.Join(seen[name], " to "))
-		}
-	}
-	return all
+	maps.DeleteFunc(seen, func(_ string, values []string) bool { return len(values) == 1 })
+	return seen
 }
 
 // difference is an attribute in which endpoints and flows differ from others, and how, for example "MTU 1450 against

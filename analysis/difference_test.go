@@ -11,7 +11,18 @@ func TestUnlikeMachines(t *testing.T) {
 	on := func(arch, cpu string, card *record.NIC) record.Endpoint {
 		return record.Endpoint{Machine: &record.Machine{Arch: arch, CPUModel: cpu}, NIC: card}
 	}
-	gigabit, ten := &record.NIC{Driver: "e1000e", Speed: 1000}, &record.NIC{Driver: "e1000e", Speed: 10000}
+	at := func(role, host string, card record.NIC) record.Endpoint {
+		return record.Endpoint{Role: role, Host: host, Machine: &record.Machine{CPUModel: "Xeon"}, NIC: &card}
+	}
+	gigabit, ten := &record.NIC{Device: "eth0", Driver: "e1000e", Speed: 1000}, &record.NIC{Device: "eth0", Driver: "e1000e", Speed: 10000}
+	tuned := record.NIC{Device: "ens3", Driver: "ena", MTU: 9001, Receive: 8, Transmit: 4, Interrupts: []string{"0", "1", "2"}, RPS: []string{"00000000,0000000c"},
+		Offloads: map[string]bool{"gro": true, "lro": true, "tso": false}}
+	plain := record.NIC{Device: "eth0", Driver: "ena", MTU: 1500, Receive: 4, Transmit: 4, Interrupts: []string{"0-3"}, RPS: []string{"0", "c"},
+		Offloads: map[string]bool{"gro": true, "lro": false, "tso": true}}
+	wide := plain
+	wide.RPS = []string{"00000000,00000000", "00000000,0000000c"} // of a kernel that has room for more CPUs
+	lab := record.NIC{Device: "eth0", Driver: "veth", Speed: 10000, MTU: 1500, Receive: 1, Transmit: 1, Offloads: map[string]bool{"gro": false, "tso": true}}
+	bare := record.NIC{Device: "eth0", Driver: "ena", MTU: 1500}
 	for _, c := range []struct {
 		name string
 		ends []record.Endpoint
@@ -21,11 +32,16 @@ func TestUnlikeMachines(t *testing.T) {
 		{"alike", []record.Endpoint{on("amd64", "Xeon", gigabit), on("amd64", "Xeon", gigabit)}, nil},
 		{"another CPU", []record.Endpoint{on("amd64", "Xeon", nil), on("arm64", "Neoverse", nil)}, []string{"CPU amd64 Xeon and arm64 Neoverse"}},
 		{"another kernel", []record.Endpoint{{Machine: &record.Machine{Kernel: "6.18.1"}}, {Machine: &record.Machine{Kernel: "6.1.0"}}}, []string{"kernel 6.18.1 and 6.1.0"}},
-		{"another card", []record.Endpoint{on("amd64", "Xeon", gigabit), on("amd64", "Xeon", ten)}, []string{"rate of the link 1 Gbit/s and 10 Gbit/s"}},
-		{"cards that do not say", []record.Endpoint{on("amd64", "Xeon", &record.NIC{Driver: "virtio_net"}), on("amd64", "Xeon", gigabit)},
-			[]string{"driver of the network card virtio_net and e1000e", "rate of the link unknown and 1 Gbit/s"}},
+		{"another card", []record.Endpoint{on("amd64", "Xeon", gigabit), on("amd64", "Xeon", ten)}, []string{"network cards eth0: rate 1 Gbit/s and 10 Gbit/s"}},
+		{"cards that do not say", []record.Endpoint{on("amd64", "Xeon", &record.NIC{Device: "eth0", Driver: "virtio_net"}), on("amd64", "Xeon", gigabit)},
+			[]string{"network cards eth0: driver virtio_net and e1000e, rate unknown and 1 Gbit/s"}},
+		{"other settings of a card", []record.Endpoint{at("client", "h2", plain), at("server", "h1", tuned), at("server", "h1", tuned)},
+			[]string{"network cards h2/eth0 and h1/ens3: MTU 1500 and 9001, receive queues 4 and 8, CPUs for interrupts 0-3 and 0/1/2, RPS mask 0/c and c, lro off and on, tso on and off"}},
+		{"room for more CPUs", []record.Endpoint{at("client", "h2", plain), at("server", "h1", wide)}, nil},
+		{"hosts of the lab", []record.Endpoint{at("client", "h2", lab), at("server", "h1", lab)}, nil},
+		{"not known of one", []record.Endpoint{at("client", "h2", plain), at("server", "h1", bare)}, nil},
 	} {
-		if got := unlikeMachines(c.ends); !slices.Equal(got, c.want) {
+		if got := unlikeMachines(c.ends, nil); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -45,7 +61,8 @@ func TestMovedMachines(t *testing.T) {
 		return trial
 	}
 	here := &record.Trial{Endpoints: []record.Endpoint{{Role: "client"}, {Role: "server"}}}
-	eth0, eth1 := &record.NIC{Device: "eth0", Driver: "e1000e", Speed: 1000}, &record.NIC{Device: "eth1", Driver: "e1000e", Speed: 10000}
+	eth0 := &record.NIC{Device: "eth0", Driver: "e1000e", Speed: 1000, Receive: 4, Offloads: map[string]bool{"gro": true}}
+	eth1 := &record.NIC{Device: "eth1", Driver: "e1000e", Speed: 10000}
 	first := at("ssh a", "6.1.0", eth0, 4)
 	for _, c := range []struct {
 		name   string
@@ -60,11 +77,41 @@ func TestMovedMachines(t *testing.T) {
 		{"other kernels", []*record.Trial{first, at("ssh a", "6.1.1", eth0, 4), at("ssh a", "6.12", eth0, 4)},
 			[]string{"kernel of the client from 6.1.0 to 6.1.1 to 6.12", "kernel of the server from 6.1.0 to 6.1.1 to 6.12"}},
 		{"another card", []*record.Trial{first, at("ssh a", "6.1.0", eth1, 4)},
-			[]string{"network card of the client from eth0 to eth1", "rate of the link of the client from 1 Gbit/s to 10 Gbit/s"}},
+			[]string{"network card of the client from eth0 to eth1", "rate of the network card of the client from 1 Gbit/s to 10 Gbit/s"}},
+		{"other settings of a card", []*record.Trial{first, at("ssh a", "6.1.0", &record.NIC{Device: "eth0", Driver: "e1000e", Speed: 1000, Receive: 2, Offloads: map[string]bool{"gro": false}}, 4)},
+			[]string{"gro of the network card of the client from on to off", "receive queues of the network card of the client from 4 to 2"}},
 		{"more CPUs", []*record.Trial{first, at("ssh a", "6.1.0", eth0, 12)}, []string{"number of CPUs from 4 to 12"}},
 	} {
-		if got := movedMachines(c.trials); !slices.Equal(got, c.want) {
+		if got := movedMachines(changes(c.trials)); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// TestInterruptsThatMove has interrupts that somebody moved once, and others that irqbalance keeps moving.
+func TestInterruptsThatMove(t *testing.T) {
+	on := func(cpus ...string) (trials []*record.Trial) {
+		for _, list := range cpus {
+			trials = append(trials, &record.Trial{Endpoints: []record.Endpoint{
+				{Role: "client", Host: "h2", NIC: &record.NIC{Device: "eth0", Interrupts: []string{list}}},
+				{Role: "server", Host: "h1", NIC: &record.NIC{Device: "eth0", Interrupts: []string{"0"}}},
+			}})
+		}
+		return trials
+	}
+	for _, c := range []struct {
+		trials        []*record.Trial
+		moved, unlike []string
+	}{
+		{on("0", "0"), nil, nil},
+		{on("1", "1"), nil, []string{"network cards h2/eth0 and h1/eth0: CPUs for interrupts 1 and 0"}},
+		{on("0", "1", "1"), []string{"CPUs for interrupts of the network card of the client from 0 to 1"}, nil},
+		{on("0", "1", "2", "1"), nil, nil},
+	} {
+		changed := changes(c.trials)
+		moved, unlike := movedMachines(changed), unlikeMachines(c.trials[len(c.trials)-1].Endpoints, changed)
+		if !slices.Equal(moved, c.moved) || !slices.Equal(unlike, c.unlike) {
+			t.Errorf("moved %q, want %q; unlike %q, want %q", moved, c.moved, unlike, c.unlike)
 		}
 	}
 }

@@ -254,11 +254,12 @@ func doubts(row Row, c series, in circumstances) warnings {
 			out.add(WarnDiffers, advice, "not set up like %s: %s", base, strings.Join(texts, ", "))
 		}
 	}
-	if unlike := unlikeMachines(row.Endpoints); len(unlike) > 0 {
+	changed := changes(ok)
+	if unlike := unlikeMachines(row.Endpoints, changed); len(unlike) > 0 {
 		out.add(WarnUnlike, "compare it only with what was measured between the same two machines, in the same direction: -R turns it round",
 			"the ends are on machines of different kinds: %s", strings.Join(unlike, "; "))
 	}
-	if moved := movedMachines(ok); len(moved) > 0 {
+	if moved := movedMachines(changed); len(moved) > 0 {
 		out.add(WarnMoved, "its figures mix both: measure it again in a run that stays where it is",
 			"between its trials the machines changed: %s", strings.Join(moved, "; "))
 	}

@@ -93,7 +93,7 @@ func TestTwoKernels(t *testing.T) {
 	if used, unsure := after.busy-before.busy, 0.04*float64(after.cpus*len(file.Trials)); busy <= 0 || busy > used+unsure {
 		t.Errorf("b used %v s of CPU time in the windows alone, and by its own account %v s in the whole run", busy, used)
 	}
-	remarks(t, file, "kernel ", before.kernel, "driver of the network card ", "virtio_net", "veth")
+	remarks(t, file, "kernel ", before.kernel, ": driver virtio_net and veth, ")
 	if now := on(t, "b", "ip -o address; ip route; ip -6 route"); now != devices {
 		t.Errorf("b had\n%s\nand has\n%s", devices, now)
 	}
