@@ -148,6 +148,32 @@ func TestSlowControl(t *testing.T) {
 	}
 }
 
+// TestJumpHost measures between machines one of which can be reached only by a third, and kills another such run: nothing is left,
+// neither on any of the three nor of ssh on this one.
+func TestJumpHost(t *testing.T) {
+	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{}, sshtest.Machine{Jump: sshtest.Name(2)}, sshtest.Machine{})
+	args := []string{"ssh:vxlan", "--hosts-ssh", "a,b", "--through-my-network", "--max-rate", "300M"}
+	gone := func() {
+		t.Helper()
+		for i := range lan.Hosts {
+			lan.Empty(t, i)
+		}
+		until(t, "ssh has ended", func() bool {
+			left, err := exec.Command("pgrep", "-f", lan.Dir+"/config").Output()
+			return err != nil && len(left) == 0
+		})
+	}
+	file, _ := runOn(t, args...)
+	allGood(t, file)
+	gone()
+	p := start(t, t.TempDir(), slices.Concat([]string{"run"}, args, []string{"-t", "60s", "-y", "--placement", "free"})...)
+	for _, i := range []int{0, 1} {
+		lan.Busy(t, i, "/proc/self/exe agent")
+	}
+	iferr.Fatal(t, p.Process.Kill())
+	gone()
+}
+
 // TestMachineIsLost cuts the connection to a machine in mid-trial. The trial fails, and says why; the next round logs in
 // again.
 func TestMachineIsLost(t *testing.T) {

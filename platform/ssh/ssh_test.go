@@ -258,6 +258,28 @@ func TestControlMaster(t *testing.T) {
 	}
 }
 
+// TestJumpHost has a machine that can be reached only by another, which the user's configuration names. If the connection to that
+// one is cut, the agent ends as if the machine's own were.
+func TestJumpHost(t *testing.T) {
+	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{}, sshtest.Machine{Jump: sshtest.Name(2)}, sshtest.Machine{})
+	s := machines(t, 2, Options{})
+	h := found(t, s, lan)
+	c, err := agent.Start(t.Context(), h.All()[1])
+	iferr.Fatal(t, err)
+	var route string
+	if err := c.Call(t.Context(), sampler.MethodRoute, h.All()[0].Uplink().Addr4.Addr(), &route); err != nil || !strings.Contains(route, h.All()[1].Uplink().Device) {
+		t.Errorf("the agent sends %q, %v", route, err)
+	}
+	lan.Reset(2)
+	lan.Empty(t, 1)
+	c.Close() // its agent has ended
+	iferr.Error(t, h.Close(t.Context()))
+	iferr.Error(t, s.Close(t.Context()))
+	for i := range lan.Hosts {
+		lan.Empty(t, i)
+	}
+}
+
 // TestAddressesInCommon has machines that both have the address of Docker's bridge. They reach each other by the others;
 // the common one is not taken even if it is named, and if there is no other, an error says what to do.
 func TestAddressesInCommon(t *testing.T) {

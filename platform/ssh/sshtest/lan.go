@@ -3,11 +3,13 @@
 package sshtest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/netns"
 	"nettoll/internal/nl"
 	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/scratch"
@@ -40,6 +43,8 @@ type Machine struct {
 	// bytes per second. Zero means as fast as it goes.
 	Delay time.Duration
 	Rate  int
+	// Jump is the name of another machine. If it is set, one can log in to this one only from there: ssh jumps.
+	Jump string
 	// VM is the path of .ci/vm, which boots a virtual machine in place of the host; empty: it is a host. The first
 	// machine is always one. Of the fields above, only Ahead has a meaning then. Arch is its architecture, as Go names
 	// it; empty: amd64.
@@ -96,14 +101,13 @@ func Start(t testing.TB, shape platform.Underlay, machines ...Machine) *LAN {
 		}
 		in := &logins{script: l.machine(t, i, m), m: m, open: map[net.Conn]bool{}}
 		in.over, in.end = context.WithCancel(context.Background())
-		if in.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-			t.Fatal(err)
-		}
+		in.listener, err = l.listen(i, m)
+		iferr.Fatal(t, err)
 		go in.accept()
 		t.Cleanup(in.close)
 		l.logins = append(l.logins, in)
-		_, port, _ := net.SplitHostPort(in.listener.Addr().String())
-		fmt.Fprintf(&config, "Host %s\n HostName 127.0.0.1\n Port %s\n HostKeyAlias %s\n", Name(i), port, Name(i))
+		at, port, _ := net.SplitHostPort(in.listener.Addr().String())
+		fmt.Fprintf(&config, "Host %s\n HostName %s\n Port %s\n HostKeyAlias %s\n ProxyJump %s\n", Name(i), at, port, Name(i), cmp.Or(m.Jump, "none"))
 	}
 	fmt.Fprintf(&config, "Host *\n User root\n IdentityFile %s/user\n IdentitiesOnly yes\n UserKnownHostsFile %s/known\n GlobalKnownHostsFile /dev/null\n", dir, dir)
 	l.write(t, "config", config.String(), 0o600)
@@ -182,6 +186,18 @@ func (l *LAN) read(t testing.TB, name string) string {
 	b, err := os.ReadFile(filepath.Join(l.Dir, name))
 	iferr.Fatal(t, err)
 	return string(b)
+}
+
+// listen returns where a machine's logins arrive: on this machine, or on the LAN if they come from another.
+func (l *LAN) listen(i int, m Machine) (in net.Listener, err error) {
+	if m.Jump == "" {
+		return net.Listen("tcp", "127.0.0.1:0")
+	}
+	err = netns.Do(l.netNS(i), func() error {
+		in, err = net.Listen("tcp", netip.AddrPortFrom(l.Hosts[i].Uplink().Addr4.Addr(), 0).String())
+		return err
+	})
+	return in, err
 }
 
 // logins accepts the logins of a machine, and starts an sshd for each.
