@@ -72,6 +72,8 @@ var parts = []part{
 	{name: "report", takes: 45 * time.Second, do: reports},
 	{name: "turns", takes: 165 * time.Second, do: turns},
 	{name: "memory", takes: 100 * time.Second, do: memory},
+	{name: "cluster", takes: 55 * time.Second, do: cluster},
+	{name: "size", takes: 35 * time.Second, do: size},
 	{name: "throughput", takes: 120 * time.Second, inside: true, do: throughput},
 	{name: "latency", takes: 65 * time.Second, inside: true, do: latency},
 	{name: "datagrams", takes: 35 * time.Second, inside: true, do: datagrams},
