@@ -681,6 +681,37 @@ func TestSweepsReplaceTables(t *testing.T) {
 	}
 }
 
+// TestLargeTicks has a sweep over thousands of things, and one over sizes: reports for people group the digits of counts, as they do
+// elsewhere, and JSON has them as they are.
+func TestLargeTicks(t *testing.T) {
+	sweep := func(change func(*record.Cell, int)) (analysis.Result, Options) {
+		var cells []record.Cell
+		for _, n := range []int{1500, 8000} {
+			for _, name := range []string{"host", "link"} {
+				c := record.Cell{Network: name, Hosts: 1, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: record.TCPStream, Placement: record.PlacementDistinct}
+				change(&c, n)
+				cells = append(cells, c)
+			}
+		}
+		return matrixResult("", cells)
+	}
+	for _, c := range []struct {
+		change func(*record.Cell, int)
+		shown  string
+		label  string
+	}{
+		{func(c *record.Cell, n int) { c.Rules = n }, "8,000", "8000"},
+		{func(c *record.Cell, n int) { c.MTU = n }, "8000 B", "8000 B"},
+	} {
+		res, o := sweep(c.change)
+		for format, want := range map[string]string{"text": " at " + c.shown, "html": " at " + c.shown, "json": `"label": "` + c.label + `"`} {
+			if got := strings.ReplaceAll(write(t, format, res, o), "\n", " "); !strings.Contains(got, want) {
+				t.Errorf("%s does not say %q", format, want)
+			}
+		}
+	}
+}
+
 // TestFewScenariosKeepTheirTables checks that one step of an axis does not remove all other metrics.
 func TestFewScenariosKeepTheirTables(t *testing.T) {
 	var cells []record.Cell

@@ -151,7 +151,7 @@ func traffic(c record.Cell) string {
 func optionsText(o record.Options) string {
 	var parts phrases
 	rate := prefixed(bigPrefixes, float64(o.Bandwidth), "bit/s")
-	parts.add(o.Streams > 0, strconv.Itoa(o.Streams)+" "+plural(o.Streams, "stream"))
+	parts.add(o.Streams > 0, count(uint64(o.Streams))+" "+plural(o.Streams, "stream"))
 	parts.add(o.MessageSize > 0, "messages of "+size(o.MessageSize))
 	parts.add(o.RequestSize > 0, size(o.RequestSize)+" there")
 	parts.add(o.ResponseSize > 0, size(o.ResponseSize)+" back")

@@ -16,6 +16,7 @@ import (
 func sweepSections(res analysis.Result, colours colours, n *notes) []*section {
 	var all []*section
 	sweeps, inner := shownSweeps(res.Sweeps)
+	sweeps = record.Each(sweeps, grouped)
 	titles, marks := sweepTitles(sweeps), sweepMarks(sweeps, n)
 	for i, s := range sweeps {
 		sec := &section{inner: inner[i], Title: titles[i], Meta: sweepMeta(s), Summary: sweepSummary(s, res), Missing: sweepAbsences(s)}
@@ -37,6 +38,19 @@ func sweepSections(res analysis.Result, colours colours, n *notes) []*section {
 		all = append(all, sec)
 	}
 	return all
+}
+
+// grouped returns a sweep whose ticks are for reading only: large counts are grouped as everywhere in text.
+func grouped(s analysis.Sweep) analysis.Sweep {
+	for _, axis := range []*analysis.Axis{&s.X, &s.Y} {
+		axis.Ticks = record.Each(axis.Ticks, func(t analysis.Tick) analysis.Tick {
+			if n, err := strconv.ParseUint(t.Label, 10, 64); err == nil {
+				t.Label = count(n)
+			}
+			return t
+		})
+	}
+	return s
 }
 
 // sweepTable is the table of one metric.
