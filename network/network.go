@@ -144,9 +144,11 @@ type Network struct {
 	InForce record.InForce
 	// Remarks returns notes on how the network was built, and on how it went.
 	Remarks func() []string
-	// Found describes the hops with May that the payload of a trial crossed. wrong says how they contradict what the user
-	// expects; "" if they do not.
-	Found func(crossed []Hop) (remark, wrong string)
+	// Unproved says what of the path is not proved, and why; each becomes a warning of every trial.
+	Unproved []string
+	// Found describes the hops with May that the payload of a trial crossed. unproved says what these do not prove, and wrong
+	// how they contradict what the user expects. Each is "" if there is nothing to say.
+	Found func(crossed []Hop) (remark, unproved, wrong string)
 	// Distant reports whether endpoints may be on other machines than this one. Readings of a
 	// machine are then taken by the agents that run on it.
 	Distant bool

@@ -72,6 +72,7 @@ type way struct {
 	apart    bool                                // see network.Info
 	inForce  record.InForce                      // of each network
 	fault    func() error                        // of a network; nil: it knows of no fault
+	unproved []string                            // see network.Network
 	on       platform.Platform                   // the platform that it was built on last
 	endpoint func(name string) platform.Endpoint // nil: a place
 }
@@ -110,7 +111,7 @@ func (f *way) connected(ctx context.Context, topo network.Topology, p platform.P
 	f.w.mu.Unlock()
 	closed := false
 	n := &network.Network{
-		Daemons: f.daemons, NodeDaemons: f.nodes, InForce: f.inForce,
+		Daemons: f.daemons, NodeDaemons: f.nodes, InForce: f.inForce, Unproved: f.unproved,
 		Addr: func(platform.Endpoint, platform.Endpoint, network.Family) (netip.Addr, error) {
 			return netip.MustParseAddr("198.18.0.1"), nil
 		},

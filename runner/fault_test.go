@@ -60,3 +60,22 @@ func TestWhatBrokeIsOnTheTrial(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatIsNotProvedIsADoubt: a part of the path that nothing proves leaves the trial valid, and can be told by its code.
+func TestWhatIsNotProvedIsADoubt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(&way{name: "pod", unproved: []string{"what carries the payload is not proved"}}, &way{name: "bridge"})
+		if _, err := b.run(t, t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, tr := range b.trials {
+			want := map[string]string{"pod": "what carries the payload is not proved"}[tr.Cell.Network]
+			if got := said(tr, "path-unproved"); tr.Status != record.OK || got != want {
+				t.Errorf("%s is %s: %q, want %q", tr.Cell.Network, tr.Status, got, want)
+			}
+		}
+		if len(b.of("pod")) == 0 || len(b.of("bridge")) == 0 {
+			t.Error("one of them has no trial")
+		}
+	})
+}

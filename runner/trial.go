@@ -254,11 +254,17 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	t.Course, t.Covered, t.Clocks = res.Course, res.Covered, res.Clocks
 	t.Metrics = res.Metrics
 	addShares(t)
-	var unexpected string
+	unproved, unexpected := s.network.Unproved, ""
 	if s.network.Found != nil {
-		var text string
-		text, unexpected = s.network.Found(p.found)
-		t.Warnings = append(t.Warnings, record.Warning{Code: "path-found", Text: text})
+		found, not, wrong := s.network.Found(p.found)
+		t.Warnings = append(t.Warnings, record.Warn(found != "", "path-found", "%s", found)...)
+		unexpected = wrong
+		if not != "" {
+			unproved = append(slices.Clone(unproved), not)
+		}
+	}
+	for _, text := range unproved {
+		t.Warnings = append(t.Warnings, record.Warning{Code: "path-unproved", Text: text})
 	}
 	if text := byIP(t.Path); text != "" {
 		remark(t, text)

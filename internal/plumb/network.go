@@ -121,7 +121,7 @@ func (n *Network) Standing() *network.Network {
 	return &network.Network{
 		Servers: endpoints(n.Servers), Clients: endpoints(n.Clients), Hosts: hosts,
 		Addr: n.addr, Own: n.own, Path: n.path, Close: n.Close,
-		Daemons: n.Procs, Fault: n.fault, Relay: n.Relay, Wire: n.OnWire, Fragments: n.Fragments, InForce: n.InForce, Remarks: n.remarks,
+		Daemons: n.Procs, Fault: n.fault, Relay: n.Relay, Wire: n.OnWire, Fragments: n.Fragments, InForce: n.InForce, Remarks: n.remarks, Unproved: n.Unproved,
 		Page: network.Page{MadeUp: n.MadeUp},
 	}
 }

@@ -26,6 +26,7 @@ type Site struct {
 	Clients    []*Node  // on the other hosts, in turn; on the only host if there is one
 	Neighbours []*Node  // on the same hosts as the clients; they do not talk
 	Notes      []string // remarks on how it was built
+	Unproved   []string // see network.Network
 
 	transient bool // things made on the hosts disappear with them
 	spare     int  // number of addresses of the spare block in use

@@ -148,7 +148,7 @@ func (n *build) remark() {
 		}
 	}
 	if len(unknown) > 0 {
-		n.Notes = append(n.Notes, "it is not known what packets cross between these containers' devices and the hosts, so that part of the path is not proved: "+strings.Join(unknown, ", "))
+		n.Unproved = append(n.Unproved, "it is not known what packets cross between these containers' devices and the hosts, so that part of the path is not proved: "+strings.Join(unknown, ", "))
 	}
 	if len(n.Hosts) == 1 {
 		return

@@ -187,8 +187,8 @@ func TestBorrowedEngineWithoutRules(t *testing.T) {
 	if len(n.Daemons) == 0 || !n.Relays {
 		t.Errorf("no docker-proxy is said to carry the payload, or to make connections of its own: %v, %v", n.Daemons, n.Relays)
 	}
-	if notes := n.Remarks(); !slices.ContainsFunc(notes, func(s string) bool { return strings.Contains(s, "not proved") }) {
-		t.Errorf("the remarks %q do not say what is not proved", notes)
+	if !slices.ContainsFunc(n.Unproved, func(s string) bool { return strings.Contains(s, "not proved that docker-proxy") }) {
+		t.Errorf("%q does not say what is not proved", n.Unproved)
 	}
 	// The proxy would accept packets from anyone with a route to the engine's bridge.
 	for _, f := range []network.Family{network.IPv4, network.IPv6} {

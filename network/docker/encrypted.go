@@ -37,7 +37,7 @@ func encrypted(ctx context.Context, n *build) error {
 		return nil
 	}
 	if n.engines[0].Borrowed() {
-		n.Notes = append(n.Notes, "the encryption is not proved: packets on the uplinks of your own machines are not examined")
+		n.Unproved = append(n.Unproved, "the encryption is not proved: packets on the uplinks of your own machines are not examined")
 		return nil
 	}
 	return n.proveESP(t)

@@ -177,7 +177,7 @@ func (n *build) proxied() error {
 		return append(n.toHost(from), to.PortHop(), to.Hop())
 	}
 	if h.Borrowed() {
-		n.Notes = append(n.Notes, "it is not proved that docker-proxy carries the payload: nettoll adds no rule to your own machine that would count packets forwarded otherwise")
+		n.Unproved = append(n.Unproved, "it is not proved that docker-proxy carries the payload: nettoll adds no rule to your own machine that would count packets forwarded otherwise")
 		return nil
 	}
 	return n.forwardsNothing()

@@ -24,9 +24,14 @@ func onTwoOfThree() *build {
 // TestCardsOfMachinesWithoutContainers: that the payload does not cross the third machine is no doubt about its path.
 func TestCardsOfMachinesWithoutContainers(t *testing.T) {
 	n := onTwoOfThree()
-	remark, wrong := n.onCard(plumb.UplinkHops(n.Hosts[1], n.Hosts[0]))
-	if remark != "by their counters, h1/eth0 and h2/eth0 carried the payload between the machines" || wrong != "" {
-		t.Errorf("%s; %s", remark, wrong)
+	hops := plumb.UplinkHops(n.Hosts[1], n.Hosts[0])
+	remark, unproved, wrong := n.onCard(hops)
+	if remark != "by their counters, h1/eth0 and h2/eth0 carried the payload between the machines" || unproved != "" || wrong != "" {
+		t.Errorf("%s; %s; %s", remark, unproved, wrong)
+	}
+	remark, unproved, wrong = n.onCard(hops[:1])
+	if remark != "" || unproved != "what carried the payload between the machines is not proved: by its counters, it was not h1/eth0" || wrong != "" {
+		t.Errorf("by one card: %s; %s; %s", remark, unproved, wrong)
 	}
 }
 

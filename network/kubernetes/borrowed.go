@@ -44,17 +44,14 @@ func (n *build) betweenPods(ctx context.Context) error {
 	for _, node := range slices.Concat(n.Servers, n.Clients) { // not those with the network of their node, whose packets IP counts, too
 		node.Devices.ByIP = true
 	}
+	n.Notes = []string{n.where() + "; the payload has crossed eth0 of both pods"}
 	if n.cluster.Nodes[0].Agent != nil {
-		n.Notes = []string{n.seen()}
 		return n.observe(ctx)
 	}
 	n.Hops = func(from, to *plumb.Node, _ network.Family) []network.Hop { return []network.Hop{from.Hop(), to.Hop()} }
-	n.Notes = []string{n.seen() + "; what carries it between them is not proved, since nettoll sees only pods (--node-agent)"}
+	n.Unproved = []string{"what carries the payload between the pods is not proved, since nettoll sees only pods (--node-agent shows it)"}
 	return nil
 }
-
-// seen says what pods see of the path.
-func (n *build) seen() string { return n.where() + "; the payload has crossed eth0 of both pods" }
 
 // unlessBoth refuses IP versions of which pods, or a service, have no address.
 func unlessBoth(_, to *plumb.Node, f network.Family, at netip.Addr) error {
@@ -79,7 +76,7 @@ func (n *build) atAddress(reach func(from, to *plumb.Node, f network.Family) net
 	if n.observed != nil {
 		not = "what translates the addresses that clients dial is not proved"
 	}
-	n.Notes = []string{n.seen() + "; " + not}
+	n.Unproved = []string{not}
 }
 
 // ownPorts is how many ports, counted from the servers' usual first one, are outside both the usual range of nodes' ports

@@ -41,19 +41,22 @@ func TestWhatIsExpected(t *testing.T) {
 		{"plain", "path not proved: nothing that leads out of h1 has counted the payload, and plain is expected to carry it", []network.Hop{pod, bridge, card, farBridge}},
 	} {
 		o := &observed{hosts: []*plumb.Host{server, client}, own: own, expect: c.expect}
-		if _, wrong := o.found(c.crossed); wrong != c.wrong {
+		if _, _, wrong := o.found(c.crossed); wrong != c.wrong {
 			t.Errorf("expected %q: %q, want %q", c.expect, wrong, c.wrong)
 		}
 	}
-	one, _ := (&observed{hosts: []*plumb.Host{client}, own: own, expect: "vxlan"}).found([]network.Hop{pod, pod})
-	if want := "counters of the nodes show what carried the payload: on h2 the pods' veth (port of cni0)"; one != want {
-		t.Errorf("%q, want %q", one, want)
+	one, unproved, _ := (&observed{hosts: []*plumb.Host{client}, own: own, expect: "vxlan"}).found([]network.Hop{pod, pod})
+	if want := "counters of the nodes show what carried the payload: on h2 the pods' veth (port of cni0)"; one != want || unproved != "" {
+		t.Errorf("%q, want %q; not proved: %q", one, want, unproved)
 	}
-	two, _ := (&observed{hosts: []*plumb.Host{server, client}, own: own}).found([]network.Hop{pod, bridge, tunnel, card})
-	for _, want := range []string{"on h2 the pods' veth (port of cni0), cni0 (bridge), flannel.1 (vxlan), ens5; ", "on h1 no device, and nothing that leads out of the node, so what carries it there is not proved"} {
+	two, unproved, _ := (&observed{hosts: []*plumb.Host{server, client}, own: own}).found([]network.Hop{pod, bridge, tunnel, card})
+	for _, want := range []string{"on h2 the pods' veth (port of cni0), cni0 (bridge), flannel.1 (vxlan), ens5; ", "on h1 no device, and nothing that leads out of the node"} {
 		if !strings.Contains(two, want) {
 			t.Errorf("%q does not say %q", two, want)
 		}
+	}
+	if want := "what carries the payload out of h1 is not proved: no device that leads out of the node has counted it"; unproved != want {
+		t.Errorf("not proved: %q, want %q", unproved, want)
 	}
 }
 

@@ -150,8 +150,8 @@ func (o *observed) hops(from, to *plumb.Node, _ network.Family) []network.Hop {
 }
 
 // found describes what the payload crossed on the nodes.
-func (o *observed) found(crossed []network.Hop) (remark, wrong string) {
-	var parts []string
+func (o *observed) found(crossed []network.Hop) (remark, unproved, wrong string) {
+	var parts, blind []string
 	for _, h := range slices.Backward(o.hosts) { // in the order of the path: the servers are on the first host
 		var names, out, through []string
 		for _, hop := range crossed {
@@ -180,7 +180,8 @@ func (o *observed) found(crossed []network.Hop) (remark, wrong string) {
 		}
 		if len(o.hosts) > 1 {
 			if out == nil {
-				text += ", and nothing that leads out of the node, so what carries it there is not proved"
+				text += ", and nothing that leads out of the node"
+				blind = append(blind, h.Name())
 			}
 			if wrong == "" {
 				wrong = o.contradicts(h.Name(), out, through, crossed)
@@ -188,7 +189,10 @@ func (o *observed) found(crossed []network.Hop) (remark, wrong string) {
 		}
 		parts = append(parts, text)
 	}
-	return "counters of the nodes show what carried the payload: " + strings.Join(parts, "; "), wrong
+	if blind != nil {
+		unproved = "what carries the payload out of " + strings.Join(blind, " and ") + " is not proved: no device that leads out of the node has counted it"
+	}
+	return "counters of the nodes show what carried the payload: " + strings.Join(parts, "; "), unproved, wrong
 }
 
 // contradicts says how what carried the payload out of a node, and the tunnels among that, contradict what the user expects.

@@ -71,6 +71,15 @@ func TestNodeAgents(t *testing.T) {
 				if trial.Cell.IsNative() {
 					want = []string{"h2c1/" + uplinks[1], "h1c1/" + uplinks[0]}
 				}
+				var unproved []string
+				for _, w := range trial.Warnings {
+					if w.Code == "path-unproved" {
+						unproved = append(unproved, w.Text)
+					}
+				}
+				if service := trial.Cell.Network == "kubernetes:service"; service != slices.Equal(unproved, []string{"what translates the addresses that clients dial is not proved"}) || !service && unproved != nil {
+					t.Errorf("%s: not proved: %q", trial.Cell.Network, unproved)
+				}
 				seen := map[string]bool{}
 				if trial.CPU != nil {
 					for _, d := range trial.CPU.NodeDaemons {
