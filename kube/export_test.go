@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,14 @@ import (
 func APIBy(client *http.Client, url string) *API {
 	return &API{URL: url, requests: client, streams: client}
 }
+
+// ClusterBy returns a cluster with such an API server. Only pods and headless services can be made there.
+func ClusterBy(a *API) *Cluster {
+	return &Cluster{api: a, namespace: "team", pause: time.Millisecond}
+}
+
+// PodAt returns a pod with addresses.
+func PodAt(name string, at ...netip.Addr) *Pod { return &Pod{Name: name, ips: at} }
 
 // Bounded returns a transport as clients of clusters of the user's have it.
 func Bounded(by http.RoundTripper) http.RoundTripper { return bounded{by} }

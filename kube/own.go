@@ -165,13 +165,16 @@ func (o *Own) probe(ctx context.Context) (err error) {
 type right struct{ verb, group, resource, part string }
 
 // neededRights are the rights without which nothing can be measured, serviceRights those that networks with services take
-// as well.
+// as well, and headlessRights those that networks with headless services take besides.
 var neededRights = []right{
 	{"create", "batch", "jobs", ""}, {"get", "batch", "jobs", ""}, {"delete", "batch", "jobs", ""},
 	{"create", "", "pods", ""}, {"get", "", "pods", ""}, {"list", "", "pods", ""}, {"delete", "", "pods", ""}, {"get", "", "pods", "attach"},
 }
 
-var serviceRights = []right{{"create", "", "services", ""}, {"get", "", "services", ""}, {"delete", "", "services", ""}}
+var (
+	serviceRights  = []right{{"create", "", "services", ""}, {"get", "", "services", ""}, {"delete", "", "services", ""}}
+	headlessRights = []right{{"list", "discovery.k8s.io", "endpointslices", ""}}
+)
 
 // allowed returns an error that names the rights that are missing. If the cluster does not answer such questions, missing
 // rights show later, when it refuses a request.
@@ -213,6 +216,7 @@ func (o *Own) allowed(ctx context.Context, rights []right) error {
 type Needs struct {
 	Pod      PodSpec // its node does not matter
 	Services bool
+	Headless bool // its services are headless
 }
 
 // Allows returns an error that names what the cluster refuses, or which rights the user lacks, of what a network needs.
@@ -223,10 +227,15 @@ func (o *Own) Allows(ctx context.Context, n Needs) error {
 	if err := o.probe(ctx); err != nil {
 		return err
 	}
+	var rights []right
 	if n.Services {
-		if err := o.allowed(ctx, serviceRights); err != nil {
-			return err
-		}
+		rights = serviceRights
+	}
+	if n.Headless {
+		rights = slices.Concat(rights, headlessRights)
+	}
+	if err := o.allowed(ctx, rights); err != nil {
+		return err
 	}
 	if !n.Pod.HostNetwork && n.Pod.HostPorts == (Ports{}) {
 		return nil // such pods are tried when the keeper is made

@@ -38,7 +38,7 @@ func rights(t *testing.T) []any {
 	return []any{
 		rule("batch", "jobs", "create", "get", "delete"), rule("", "pods", "create", "get", "list", "delete"),
 		rule("", "pods/attach", "create", "get"), rule("", "services", "create", "get", "delete"),
-		rule("discovery.k8s.io", "endpointslices", "create", "delete"),
+		rule("discovery.k8s.io", "endpointslices", "create", "delete"), rule("discovery.k8s.io", "endpointslices", "list"),
 	}
 }
 

@@ -75,11 +75,15 @@ const (
 	LoadBalancer ServiceType = "LoadBalancer"
 )
 
+// Headless is the kind of service that has no address: it names those of its pods.
+const Headless ServiceType = "Headless"
+
 // service is a service that was made.
 type service struct {
 	name     string
 	addrs    []netip.Addr
 	balanced []netip.Addr // the addresses of its load balancer
+	named    []netip.Addr // the addresses that it names, if it is headless
 	lingers  bool         // its removal is not waited for
 	accepted time.Time    // when the API server had accepted it
 }
@@ -94,9 +98,11 @@ func (c *Cluster) Accepted(i int) time.Time { return c.services[i].accepted }
 // nodes, too.
 func (c *Cluster) Expose(ctx context.Context, i int, to *Pod, ports Ports, as ServiceType) error {
 	named := fieldsOf(ports.Named())
-	spec := fields{"type": as, "selector": fields{Label: to.Name}, "ports": named}
+	spec, at := fields{"type": as, "selector": fields{Label: to.Name}, "ports": named}, c.addrsOf(i)
 	s := &service{name: c.prefix + ServiceName(i)}
 	switch as {
+	case Headless:
+		spec["type"], spec["clusterIP"], at = ClusterIP, noAddr, nil
 	case NodePort:
 		for _, p := range named {
 			p["nodePort"] = p["port"]
@@ -107,11 +113,9 @@ func (c *Cluster) Expose(ctx context.Context, i int, to *Pod, ports Ports, as Se
 		}
 	}
 	c.services = append(c.services, s)
-	var made struct {
-		Spec struct{ ClusterIPs []netip.Addr }
-	}
+	var made madeService
 	err := c.api.Ask(ctx, http.MethodPost, servicesIn(c.namespace), fields{
-		"apiVersion": "v1", "kind": "Service", "metadata": described(s.name, c.look.metadata, nil), "spec": onBoth(spec, c.addrsOf(i)),
+		"apiVersion": "v1", "kind": "Service", "metadata": described(s.name, c.look.metadata, nil), "spec": onBoth(spec, at),
 	}, &made)
 	if err != nil {
 		if taken := portsTaken(err); taken != nil {
@@ -121,7 +125,13 @@ func (c *Cluster) Expose(ctx context.Context, i int, to *Pod, ports Ports, as Se
 		}
 		return fmt.Errorf("kubernetes: make %s: %w", s.name, err)
 	}
-	s.addrs, s.accepted = made.Spec.ClusterIPs, time.Now()
+	s.accepted = time.Now()
+	if as == Headless {
+		return c.name(ctx, s, made, to)
+	}
+	if s.addrs, err = made.addrs(); err != nil {
+		return fmt.Errorf("kubernetes: addresses of %s: %w", s.name, err)
+	}
 	c.expect(len(named), s.addrs...)
 	if as != LoadBalancer {
 		return nil

@@ -24,6 +24,7 @@ type baseline struct {
 	mu    sync.Mutex
 	asked map[string][]object
 	nodes []object
+	lacks string // a verb and a resource to which the user has no right
 	mute  bool   // requests for jobs get no answer
 	says  string // why nothing is made; empty: it says only that
 }
@@ -45,7 +46,17 @@ func (b *baseline) answer(w http.ResponseWriter, r *http.Request) {
 	case kind == "nodes":
 		said["items"] = b.nodes
 	case kind == "selfsubjectaccessreviews":
-		said["status"] = object{"allowed": true}
+		var asked struct {
+			Spec struct {
+				ResourceAttributes struct{ Verb, Resource string }
+			}
+		}
+		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		of := asked.Spec.ResourceAttributes
+		said["status"] = object{"allowed": of.Verb+" "+of.Resource != b.lacks}
 	default:
 		var o object
 		text := new(strings.Builder)
@@ -112,6 +123,23 @@ func TestPodsAreTried(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		} else if c.refused {
 			refused(t, err, `needs a higher level of pod security there than "baseline:latest"`)
+		}
+	}
+}
+
+// TestRightsOfNetworks checks that networks are refused for the rights that they need, and no others.
+func TestRightsOfNetworks(t *testing.T) {
+	needs := []kube.Needs{{}, {Services: true}, {Services: true, Headless: true}}
+	for lacks, first := range map[string]int{"create services": 1, "list endpointslices": 2, "create endpointslices": 3} {
+		b := startBaseline(t)
+		b.lacks = lacks
+		own := b.own(t)
+		for i, n := range needs {
+			if err := own.Allows(t.Context(), n); i < first {
+				iferr.Error(t, err)
+			} else {
+				refused(t, err, "measuring in the namespace team: not supported here (needs the right to "+lacks+")")
+			}
 		}
 	}
 }

@@ -331,7 +331,7 @@ func TestInCluster(t *testing.T) {
 			"--congestion", "reno"}, policies...)...)...) // which pods may choose, and which can take turns
 		p.measures(t)
 		inPod, timed := t.TempDir(), map[string]bool{}
-		start(t, inPod, args(open, 1, "kubernetes:container", "kubernetes:hostport", "kubernetes:loadbalancer", "--hosts", "1")...).measures(t)
+		start(t, inPod, args(open, 1, "kubernetes:container", "kubernetes:headless", "kubernetes:hostport", "kubernetes:loadbalancer", "--hosts", "1")...).measures(t)
 		for _, trial := range append(good(t, filepath.Join(dir, "x.ndjson")).Trials, good(t, filepath.Join(inPod, "x.ndjson")).Trials...) {
 			if trial.Cell.Hosts == 2 && (len(trial.Slices) == 0 || trial.Clocks == nil || trial.Clocks.Over != record.OverNetwork) {
 				t.Errorf("%s: %d slices, clocks %+v, %v", trial.Cell.Key(), len(trial.Slices), trial.Clocks, trial.Warnings)

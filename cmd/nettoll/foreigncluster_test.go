@@ -134,6 +134,7 @@ func TestBesideForeignCluster(t *testing.T) {
 	a.lets(t, "team", "restricted", "tester", "services")
 	a.lets(t, "no-jobs", "privileged", "tester", "jobs")
 	a.lets(t, "no-attach", "privileged", "tester", "pods/attach")
+	a.lets(t, "no-slices", "privileged", "tester", "endpointslices")
 	as := func(user, namespace string, more ...string) []string {
 		return foreignRun(filepath.Join(os.Getenv(besideCluster), user+".kubeconfig"), namespace, more...)
 	}
@@ -218,11 +219,11 @@ func TestBesideForeignCluster(t *testing.T) {
 	// The user may neither make services, nor use hostNetwork, nor list nodes.
 	t.Run("poor rights", func(t *testing.T) {
 		dir := t.TempDir()
-		p := start(t, dir, as("tester", "team", append(quick, "kubernetes:pod", "kubernetes:service", "kubernetes:nodeport", "--hosts", "2", "--workloads", "tcp_rr")...)...)
+		p := start(t, dir, as("tester", "team", append(quick, "kubernetes:pod", "kubernetes:service", "kubernetes:headless", "kubernetes:nodeport", "--hosts", "2", "--workloads", "tcp_rr")...)...)
 		p.measures(t)
 		for _, want := range []string{
 			"namespace team, nodes ", "which its scheduler has chosen: without the right to list nodes",
-			"note: left out: kubernetes:service, kubernetes:nodeport: measuring in the namespace team: not supported here (needs the right to create services, get services, delete services); fix: ",
+			"note: left out: kubernetes:service, kubernetes:headless, kubernetes:nodeport: measuring in the namespace team: not supported here (needs the right to create services, get services, delete services); fix: ",
 			"note: left out: kubernetes:native: such pods in the namespace team: not supported here (needs a higher level of pod security there than \"restricted:latest\"",
 		} {
 			if strings.Count(p.err.String(), want) != 1 {
@@ -240,6 +241,14 @@ func TestBesideForeignCluster(t *testing.T) {
 			}
 		}
 		a.bare(t, "team")
+	})
+	t.Run("no-slices", func(t *testing.T) {
+		p := start(t, t.TempDir(), as("tester", "no-slices", "kubernetes:service", "kubernetes:headless", "--dry-run")...)
+		p.ends(t, exitOK)
+		want := "kubernetes:headless: measuring in the namespace no-slices: not supported here (needs the right to list endpointslices)"
+		if plan := p.out.String(); strings.Count(plan, "the right to") != 1 || !strings.Contains(plan, want) {
+			t.Errorf("the plan is\n%s\nwant\n%s", plan, want)
+		}
 	})
 	for flag, takes := range map[string]string{"--node-agent": "the network of its node (hostNetwork)", "--node-daemons": "the network and the processes of its node (hostNetwork, hostPID)"} {
 		t.Run("where pod security forbids what "+flag+" takes", func(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 type variant struct {
 	network.Info
 	pod     kube.PodSpec // what its pods need that ordinary ones do not
+	names   bool         // its services are headless
 	connect func(context.Context, *build) error
 }
 
@@ -42,6 +43,10 @@ func All() (all []network.Driver) {
 		{connect: exposed(pods, kube.ClusterIP, (*kube.Cluster).ServiceAt), Info: network.Info{
 			Name: "service", Hosts: []int{1, 2}, Has: []string{record.Services, record.Policies},
 			About: "the same pods, each server at the address of its service (ClusterIP), which kube-proxy's iptables rules translate on the client's node",
+		}},
+		{connect: headless, names: true, Info: network.Info{
+			Name: "headless", Hosts: []int{1, 2}, Has: []string{record.Services, record.Policies},
+			About: "the same pods, each server at the address that its headless service (clusterIP: None) names: this differs from kubernetes:pod only in the lookup of that address, which is not measured",
 		}},
 		{connect: exposed(hairpin, kube.ClusterIP, (*kube.Cluster).ServiceAt), Info: network.Info{
 			Name: "service-hairpin", Hosts: []int{1}, Has: []string{record.Services},
@@ -77,7 +82,7 @@ func (v variant) probe(ctx context.Context, p platform.Platform) error {
 	if err != nil {
 		return err
 	}
-	return c.Allows(ctx, kube.Needs{Pod: v.pod, Services: slices.Contains(v.Has, record.Services)})
+	return c.Allows(ctx, kube.Needs{Pod: v.pod, Services: slices.Contains(v.Has, record.Services), Headless: v.names})
 }
 
 func provider(p platform.Platform) (kube.Provider, error) {
@@ -370,6 +375,21 @@ func (n *build) exposeAll(ctx context.Context, as kube.ServiceType) error {
 		if err := n.cluster.Expose(ctx, i, n.pods[i], n.portsOf(i), as); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// headless has clients dial the addresses that the servers' services name: nothing is translated. How long that takes after a
+// service was made is not measured: the pods answer at these addresses before.
+func headless(ctx context.Context, n *build) error {
+	if err := n.expose(ctx, pods, kube.Headless); err != nil {
+		return err
+	}
+	n.Reach = func(_, to *plumb.Node, f network.Family) netip.Addr {
+		if !slices.Contains(n.Servers, to) {
+			return to.Addr(f)
+		}
+		return n.cluster.EndpointAt(slices.Index(n.Servers, to), f == network.IPv6)
 	}
 	return nil
 }
