@@ -2,12 +2,19 @@ package kubernetes_test
 
 import (
 	"context"
+	"errors"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/vishvananda/netlink"
+	"golang.zx2c4.com/wireguard/wgctrl/wgtypes"
+
 	"nettoll/internal/netns"
+	"nettoll/internal/nl"
+	"nettoll/internal/plumb"
 	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/shellimage"
 	"nettoll/kube"
@@ -33,11 +40,25 @@ func TestNodeAgents(t *testing.T) {
 	t.Cleanup(func() { iferr.Error(t, c.Stop(context.Background())) })
 	agents := shellimage.Agents(t)
 	uplinks := [2]string{c.Nodes[0].Uplink().Device, c.Nodes[1].Uplink().Device}
-	for expect, wrong := range map[string]string{
-		"plain": "",
-		"vxlan": "wrong path: the payload crossed " + uplinks[1],
+	all, two := []string{"native", "pod", "service"}, []string{"native", "pod"}
+	for _, k := range []struct {
+		name, expect, wrong string
+		networks            []string
+		through             *tunnel
+	}{
+		{"plain routes", "plain", "", all, nil},
+		{"no vxlan", "vxlan", "wrong path: the payload crossed " + uplinks[1], all, nil},
+		{"vxlan", "vxlan", "", two, &vxlan},
+		{"ipip", "ipip", "", two, &ipip},
+		{"wireguard", "wireguard", "", two, &wireguard},
 	} {
-		t.Run(expect, func(t *testing.T) {
+		t.Run(k.name, func(t *testing.T) {
+			out, in := []string{"h2/" + uplinks[1]}, []string{"h1/" + uplinks[0]}
+			if k.through != nil {
+				k.through.lead(t, c)
+				out, in = append([]string{"h2/" + tunnelDevice}, out...), append(in, "h1/"+tunnelDevice)
+			}
+			counts := k.expect == "plain" && k.wrong == ""
 			own := kube.NewOwn(kube.OwnOptions{
 				Login: kube.Login{Config: c.Server.Config(kube.Admin), Dial: func(ctx context.Context, network, addr string) (conn net.Conn, err error) {
 					err = netns.Do(c.Nodes[0].Facts().NetNS, func() error {
@@ -46,13 +67,13 @@ func TestNodeAgents(t *testing.T) {
 					})
 					return conn, err
 				}},
-				Nodes: []string{"h1", "h2"}, Image: kube.AgentImage, Run: expect + "0123456789",
+				Nodes: []string{"h1", "h2"}, Image: kube.AgentImage, Run: strings.ReplaceAll(k.name, " ", "-") + "0123456789",
 				Agents:     agents,
-				NodeAgents: true, NodeDaemons: wrong == "", Expect: expect,
+				NodeAgents: true, NodeDaemons: counts, Expect: k.expect,
 			})
 			t.Cleanup(func() { iferr.Error(t, own.Close(context.Background())) })
 			var cells []record.Cell
-			for _, name := range []string{"native", "pod", "service"} {
+			for _, name := range k.networks {
 				cells = append(cells, record.Cell{
 					Network: "kubernetes:" + name, Baseline: "kubernetes:native", Hosts: 2, Family: 4, Servers: 1, Clients: 1,
 					Tool: engine.Name, Workload: record.TCPRR, Placement: record.PlacementFree, Options: record.Options{Congestion: "reno"}, // which pods may choose
@@ -65,9 +86,7 @@ func TestNodeAgents(t *testing.T) {
 				for _, h := range trial.Path {
 					got = append(got, h.Name)
 				}
-				want := []string{
-					"h2c1/eth0", "h2/veth-h2c1", "h2/cni0", "h2/" + uplinks[1], "h1/" + uplinks[0], "h1/cni0", "h1/veth-h1c1", "h1c1/eth0",
-				}
+				want := slices.Concat([]string{"h2c1/eth0", "h2/veth-h2c1", "h2/cni0"}, out, in, []string{"h1/cni0", "h1/veth-h1c1", "h1c1/eth0"})
 				if trial.Cell.IsNative() {
 					want = []string{"h2c1/" + uplinks[1], "h1c1/" + uplinks[0]}
 				}
@@ -87,23 +106,85 @@ func TestNodeAgents(t *testing.T) {
 						used[d.Name] += d.CPU
 					}
 				}
-				if watched := wrong == ""; seen["kubelet"] != watched || seen["containerd"] != watched {
+				if seen["kubelet"] != counts || seen["containerd"] != counts {
 					t.Errorf("%s: the CPU time of daemons is known for %v", trial.Cell.Network, seen)
 				}
 				if !slices.Equal(got, want) {
 					t.Errorf("%s: the path is %v, want %v", trial.Cell.Network, got, want)
 				}
 				status, reason := record.OK, ""
-				if !trial.Cell.IsNative() && wrong != "" {
-					status, reason = record.Invalid, wrong
+				if !trial.Cell.IsNative() && k.wrong != "" {
+					status, reason = record.Invalid, k.wrong
 				}
 				if trial.Status != status || !strings.HasPrefix(trial.Reason, reason) {
 					t.Errorf("%s: %s: %s, want %s: %s", trial.Cell.Network, trial.Status, trial.Reason, status, reason)
 				}
 			}
-			if wrong == "" && (used["kubelet"] <= 0 || used["containerd"] <= 0) {
+			if counts && (used["kubelet"] <= 0 || used["containerd"] <= 0) {
 				t.Errorf("daemons have used CPU time: %v", used)
 			}
 		})
 	}
+}
+
+// tunnel is a kind of tunnel between two nodes.
+type tunnel struct {
+	need plumb.Need
+	link func(_ netlink.LinkAttrs, local, remote netip.Addr) netlink.Link
+	// set configures the device; nil: there is nothing to configure.
+	set func(_ *nl.NS, node int, remote netip.Addr) error
+}
+
+var (
+	vxlan = tunnel{need: plumb.VXLAN, link: func(a netlink.LinkAttrs, local, remote netip.Addr) netlink.Link {
+		return &netlink.Vxlan{LinkAttrs: a, VxlanId: 42, SrcAddr: local.AsSlice(), Group: remote.AsSlice(), Port: 4789}
+	}}
+	ipip      = tunnel{need: plumb.IPIP, link: nl.IPIP}
+	wireguard = tunnel{need: plumb.WireGuard, link: func(a netlink.LinkAttrs, _, _ netip.Addr) netlink.Link { return &netlink.Wireguard{LinkAttrs: a} }, set: encrypts}
+)
+
+const tunnelDevice = "tunnel0"
+
+// lead has a tunnel carry what pods of the cluster's two nodes send to each other by IPv4, until the test ends.
+func (k *tunnel) lead(t *testing.T, c *kube.Cluster) {
+	t.Helper()
+	if err := plumb.Check(t.Context(), k.need); err != nil {
+		t.Skip(err)
+	}
+	ends := [2]netip.Prefix{netip.MustParsePrefix("198.18.200.1/30"), netip.MustParsePrefix("198.18.200.2/30")}
+	for i, node := range c.Nodes {
+		local, remote, pods := node.Uplink().Addr4.Addr(), c.Nodes[1-i].Uplink().Addr4.Addr(), plumb.Subnet(1-i, false)
+		iferr.Fatal(t, nl.With(node.Facts().NetNS, func(n *nl.NS) error {
+			if err := n.Add(k.link(nl.Attrs(tunnelDevice, 0), local, remote)); err != nil {
+				return err
+			}
+			t.Cleanup(func() {
+				iferr.Error(t, nl.With(node.Facts().NetNS, func(n *nl.NS) error { // its routes are gone with it
+					return errors.Join(n.Remove(tunnelDevice), n.Route(pods, remote, node.Uplink().Device))
+				}))
+			})
+			if k.set != nil {
+				if err := k.set(n, i, remote); err != nil {
+					return err
+				}
+			}
+			if err := n.UpAs(tunnelDevice, ends[i]); err != nil {
+				return err
+			}
+			if err := n.Unroute(pods); err != nil {
+				return err
+			}
+			return n.Route(pods, ends[1-i].Addr(), tunnelDevice)
+		}))
+	}
+}
+
+// encrypts has the WireGuard device of one of two nodes accept what the other one sends.
+func encrypts(n *nl.NS, node int, remote netip.Addr) error {
+	port, key := 51820, func(of int) (k wgtypes.Key) { k[1], k[31] = byte(1+of), 64; return k } // as X25519 wants them
+	own, other := key(node), key(1-node)
+	all := net.IPNet{IP: net.IPv4zero.To4(), Mask: net.CIDRMask(0, 32)}
+	return n.WireGuard(tunnelDevice, wgtypes.Config{PrivateKey: &own, ListenPort: &port, Peers: []wgtypes.PeerConfig{{
+		PublicKey: other.PublicKey(), Endpoint: net.UDPAddrFromAddrPort(netip.AddrPortFrom(remote, uint16(port))), AllowedIPs: []net.IPNet{all},
+	}}})
 }
