@@ -11,7 +11,8 @@ import (
 
 // Agents on nodes of the user's read the counters of the nodes' devices, before and after payload crosses them. Each is in a
 // pod that differs from others only in that it has the network of its node and, if the user wants to know the CPU time of
-// daemons, sees the node's processes (hostPID). It reads the names of these, and the CPU time of those in daemons.
+// daemons, sees the node's processes (hostPID). It reads the names of these, and the CPU time of those in daemons. If the user
+// lets it, it runs as root and may ask the kernel which connections it translates (CAP_NET_ADMIN).
 
 // daemons are programs that run on nodes of clusters, by the names that the kernel gives their processes (at most 15
 // characters): Kubernetes and container runtimes, then what connects pods, and its helpers.
@@ -37,6 +38,9 @@ func (c *Cluster) Expect() string {
 	return c.own.o.Expect
 }
 
+// Privileged reports whether agents on the nodes may see what these translate.
+func (c *Cluster) Privileged() bool { return c.own != nil && c.own.o.NodePrivileged }
+
 // observe makes sure that each node of the cluster has an agent, which lives as long as the keeper.
 func (o *Own) observe(ctx context.Context, c *Cluster) error {
 	k, in := c.keeper, o.cluster(c.keeper)
@@ -48,7 +52,7 @@ func (o *Own) observe(ctx context.Context, c *Cluster) error {
 		}
 		k.observed++
 		of = append(of, n)
-		specs = append(specs, PodSpec{HostNetwork: true, HostPID: o.o.NodeDaemons, Node: &Node{Host: ownNode{fmt.Sprintf("node%d", k.observed), o}, As: n.As, cluster: in}})
+		specs = append(specs, PodSpec{HostNetwork: true, HostPID: o.o.NodeDaemons, Privileged: o.o.NodePrivileged, Node: &Node{Host: ownNode{fmt.Sprintf("node%d", k.observed), o}, As: n.As, cluster: in}})
 	}
 	pods, err := in.Run(ctx, specs...)
 	if err != nil {

@@ -36,10 +36,12 @@ type OwnOptions struct {
 	Agents *bootstrap.Agents
 	// Tools are sent to pods that lack them; nil: none are.
 	Tools *bootstrap.Tools
-	// NodeAgents has agents on the nodes, too: see Node.Agent. With NodeDaemons, they see the processes of the nodes.
-	NodeAgents  bool
-	NodeDaemons bool
-	Expect      string // see Cluster.Expect
+	// NodeAgents has agents on the nodes, too: see Node.Agent. With NodeDaemons, they see the processes of the nodes. With
+	// NodePrivileged, they have the capability to see what the nodes translate.
+	NodeAgents     bool
+	NodeDaemons    bool
+	NodePrivileged bool
+	Expect         string // see Cluster.Expect
 }
 
 // Values of OwnOptions.Zones.
@@ -615,6 +617,11 @@ func (o *Own) look(k *keeper) look {
 			"image": o.o.Image, "imagePullPolicy": "IfNotPresent", "env": []fields{{"name": name, "value": value}},
 			"securityContext": fields{"allowPrivilegeEscalation": false, "capabilities": fields{"drop": []string{"ALL"}}},
 			"volumeMounts":    []fields{{"name": "tmp", "mountPath": "/tmp"}},
+		},
+		// Kubernetes gives capabilities only to root.
+		privileged: fields{
+			"runAsNonRoot": false, "runAsUser": 0, "runAsGroup": 0, "allowPrivilegeEscalation": false,
+			"capabilities": fields{"drop": []string{"ALL"}, "add": []string{"NET_ADMIN"}},
 		},
 		command: func(p *Pod) []string { // in which kubelet replaces $(NAME), and $$ by $
 			return []string{"sh", "-c", strings.ReplaceAll(received(p.mark, p.sees), "$", "$$")}

@@ -36,6 +36,7 @@ type PodSpec struct {
 	Node        *Node
 	HostNetwork bool
 	HostPID     bool  // its containers see the processes of the node, and have nothing to do with them
+	Privileged  bool  // its containers run as root, with privileges
 	Containers  int   // 0 means 1
 	HostPorts   Ports // of the node that lead to the same ports of the first container (hostPort)
 }
@@ -116,6 +117,8 @@ type look struct {
 	metadata  fields
 	spec      fields
 	container fields
+	// privileged is the security context of containers that have privileges.
+	privileged fields
 	// command returns what the containers of a pod run.
 	command func(p *Pod) []string
 	// on returns what puts a pod onto a node.
@@ -129,6 +132,9 @@ func (p *Pod) object(s PodSpec) fields {
 	for i, c := range p.Containers {
 		is := fields{"name": c.name, "command": l.command(p), "stdin": true, "stdinOnce": true}
 		maps.Copy(is, l.container)
+		if s.Privileged {
+			is["securityContext"] = l.privileged
+		}
 		if i == 0 && p.ports {
 			var ports []fields
 			for port := s.HostPorts.First; port <= s.HostPorts.Last; port++ {

@@ -149,6 +149,9 @@ type Network struct {
 	// Found describes the hops with May that the payload of a trial crossed. unproved says what these do not prove, and wrong
 	// how they contradict what the user expects. Each is "" if there is nothing to say.
 	Found func(crossed []Hop) (remark, unproved, wrong string)
+	// Translator says what has translated the addresses that the clients of a trial dialled, which has just ended, or why that is
+	// not proved. It may take some milliseconds, and cause traffic.
+	Translator func(ctx context.Context, f Family) (remark, unproved string)
 	// Distant reports whether endpoints may be on other machines than this one. Readings of a
 	// machine are then taken by the agents that run on it.
 	Distant bool

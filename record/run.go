@@ -72,7 +72,7 @@ type Settings struct {
 type Venue struct {
 	PrivateEngine  bool   `json:"private_engine,omitempty"`
 	PrivateCluster bool   `json:"private_cluster,omitempty"`
-	NodeAgent      bool   `json:"node_agent,omitempty"` // or node_daemons, which implies it
+	NodeAgent      bool   `json:"node_agent,omitempty"` // or node_daemons or node_privileged, which imply it
 	Expect         string `json:"expect,omitempty"`
 }
 

@@ -263,6 +263,15 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 			unproved = append(slices.Clone(unproved), not)
 		}
 	}
+	if s.network.Translator != nil {
+		text, not := s.network.Translator(ctx, network.Family(t.Cell.Family))
+		if text != "" {
+			remark(t, text)
+		}
+		if not != "" {
+			unproved = append(slices.Clone(unproved), not)
+		}
+	}
 	for _, text := range unproved {
 		t.Warnings = append(t.Warnings, record.Warning{Code: "path-unproved", Text: text})
 	}

@@ -30,6 +30,7 @@ const (
 	MethodGreet      = "sampler.greet"      // Greet → Greeted
 	MethodNamed      = "sampler.named"      // []string, names of programs → []Named
 	MethodProcesses  = "sampler.processes"  // []int, PIDs → []time.Duration of CPUTimes
+	MethodTranslated = "sampler.translated" // Dialled → Translated
 )
 
 // Device is a device in a namespace that the agent can reach; "" is its own.
@@ -70,14 +71,15 @@ func Handlers() map[string]agent.Handler {
 		MethodDevice: agent.Typed(func(_ context.Context, d Device) (Counted, error) {
 			return d.count("/proc")
 		}),
-		MethodCgroup:    agent.Typed(func(context.Context, struct{}) (time.Duration, error) { return Cgroup("/proc", "/sys") }),
-		MethodEcho:      agent.Typed(func(ctx context.Context, e Echo) (struct{}, error) { return struct{}{}, e.Run(ctx) }),
-		MethodReach:     agent.Typed(func(ctx context.Context, r Reach) (Reached, error) { return r.Find(ctx) }),
-		MethodRoute:     agent.Typed(func(_ context.Context, to netip.Addr) (string, error) { return RouteTo(to) }),
-		MethodAnswer:    agent.Typed(func(ctx context.Context, a Answer) (struct{}, error) { return struct{}{}, a.Run(ctx) }),
-		MethodGreet:     agent.Typed(func(ctx context.Context, g Greet) (Greeted, error) { return g.Run(ctx) }),
-		MethodNamed:     agent.Typed(func(ctx context.Context, names []string) ([]Named, error) { return FindNamed(ctx, "/proc", names) }),
-		MethodProcesses: agent.Typed(func(_ context.Context, pids []int) ([]time.Duration, error) { return CPUTimes(pids) }),
-		MethodCondition: agent.Typed(func(_ context.Context, c Condition) (string, error) { return c.Set() }),
+		MethodCgroup:     agent.Typed(func(context.Context, struct{}) (time.Duration, error) { return Cgroup("/proc", "/sys") }),
+		MethodEcho:       agent.Typed(func(ctx context.Context, e Echo) (struct{}, error) { return struct{}{}, e.Run(ctx) }),
+		MethodReach:      agent.Typed(func(ctx context.Context, r Reach) (Reached, error) { return r.Find(ctx) }),
+		MethodRoute:      agent.Typed(func(_ context.Context, to netip.Addr) (string, error) { return RouteTo(to) }),
+		MethodAnswer:     agent.Typed(func(ctx context.Context, a Answer) (struct{}, error) { return struct{}{}, a.Run(ctx) }),
+		MethodGreet:      agent.Typed(func(ctx context.Context, g Greet) (Greeted, error) { return g.Run(ctx) }),
+		MethodNamed:      agent.Typed(func(ctx context.Context, names []string) ([]Named, error) { return FindNamed(ctx, "/proc", names) }),
+		MethodProcesses:  agent.Typed(func(_ context.Context, pids []int) ([]time.Duration, error) { return CPUTimes(pids) }),
+		MethodTranslated: agent.Typed(func(_ context.Context, d Dialled) (Translated, error) { return d.Find("/proc") }),
+		MethodCondition:  agent.Typed(func(_ context.Context, c Condition) (string, error) { return c.Set() }),
 	}
 }

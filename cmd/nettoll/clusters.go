@@ -25,6 +25,7 @@ type clusterFlags struct {
 	podImage string
 	observes bool // --node-agent
 	counts   bool // --node-daemons
+	inspects bool // --node-privileged
 	expect   string
 
 	kept *kube.Own // opened once
@@ -34,6 +35,7 @@ const (
 	privateCluster = "private-cluster"
 	nodeAgent      = "node-agent"
 	nodeDaemons    = "node-daemons"
+	nodePrivileged = "node-privileged"
 )
 
 func (f *clusterFlags) add(fl *pflag.FlagSet) {
@@ -46,12 +48,13 @@ func (f *clusterFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.podImage, "image", "", "image of the pods, any that has a shell (default "+kube.DefaultImage+")")
 	fl.BoolVar(&f.observes, nodeAgent, false, "prove what carries the payload between pods, by a pod on each node with the node's network (hostNetwork), which reads its counters")
 	fl.BoolVar(&f.counts, nodeDaemons, false, "record the CPU time of the nodes' daemons (kubelet, kube-proxy, CNI agents), by the pods of --"+nodeAgent+", which then see the processes of their node (hostPID)")
+	fl.BoolVar(&f.inspects, nodePrivileged, false, "find out what translates the addresses of services (conntrack, IPVS), by the pods of --"+nodeAgent+", which then run as root with the capability NET_ADMIN")
 	fl.StringVar(&f.expect, "expect", "", "with --"+nodeAgent+", what carries the payload from node to node ("+strings.Join(kube.Expectable, ", ")+"): trials where it is something else are invalid")
 	fl.BoolVar(&f.cluster, privateCluster, false, "start Kubernetes clusters for this run, on hosts of the lab, and end them with it")
 }
 
 // ownClusterFlags are the flags that mean nothing without a cluster of the user's.
-var ownClusterFlags = []string{"context", "kubeconfig", "namespace", "nodes", "zones", "tolerate", "image", nodeAgent, nodeDaemons, "expect"}
+var ownClusterFlags = []string{"context", "kubeconfig", "namespace", "nodes", "zones", "tolerate", "image", nodeAgent, nodeDaemons, nodePrivileged, "expect"}
 
 // ofClusters returns the cells whose networks are made by clusters.
 func ofClusters(cells []record.Cell) []record.Cell { return cellsOn[*kubernetes.Kubernetes](cells) }
@@ -70,7 +73,7 @@ func (f *runFlags) suitClusters(cells []record.Cell) error {
 	for _, name := range flags {
 		switch {
 		case !f.given(name):
-		case f.cluster && (name == nodeAgent || name == "expect"):
+		case f.cluster && (name == nodeAgent || name == nodePrivileged || name == "expect"):
 			return usagef("--%s: the path on nodes of private clusters is proved anyway; leave it out", name)
 		case f.cluster && name == nodeDaemons:
 			return usagef("--%s: daemons of private clusters are on the machine that is measured; leave it out", name)
@@ -91,7 +94,7 @@ func (f *runFlags) suitClusters(cells []record.Cell) error {
 		switch {
 		case !slices.Contains(kube.Expectable, f.expect):
 			return usagef("--expect %s: unknown%s; known are %s", f.expect, nearest(f.expect, kube.Expectable), strings.Join(kube.Expectable, ", "))
-		case !f.observes && !f.counts:
+		case !f.observing():
 			return usagef("--expect: pods do not see what carries the payload; add --%s, or leave it out", nodeAgent)
 		case !slices.ContainsFunc(of, betweenPods):
 			return usagef("--expect: no network of this run leads from the pods of one node to those of another; add one, such as kubernetes:pod on two hosts (--hosts 2), or leave it out")
@@ -136,10 +139,13 @@ func asked(cells []record.Cell) string {
 	return cells[max(i, 0)].Network
 }
 
+// observing reports whether there are agents on the nodes of the user's cluster.
+func (f *clusterFlags) observing() bool { return f.observes || f.counts || f.inspects }
+
 // own returns the user's cluster, always the same one.
 func (f *clusterFlags) own() *kube.Own {
 	if f.kept == nil {
-		f.kept = kube.NewOwn(kube.OwnOptions{Login: f.login, Nodes: f.nodes, Zones: f.zones, Tolerate: f.tolerate, Image: f.podImage, Run: newID(), Agents: agents, Tools: sent, NodeAgents: f.observes || f.counts, NodeDaemons: f.counts, Expect: f.expect})
+		f.kept = kube.NewOwn(kube.OwnOptions{Login: f.login, Nodes: f.nodes, Zones: f.zones, Tolerate: f.tolerate, Image: f.podImage, Run: newID(), Agents: agents, Tools: sent, NodeAgents: f.observing(), NodeDaemons: f.counts, NodePrivileged: f.inspects, Expect: f.expect})
 	}
 	return f.kept
 }
@@ -160,6 +166,7 @@ func (a *app) lodge(ctx context.Context, f *runFlags, cells []record.Cell) error
 	}{
 		{f.observes, nodeAgent, "the network of its node (hostNetwork)", kube.PodSpec{HostNetwork: true}},
 		{f.counts, nodeDaemons, "the network and the processes of its node (hostNetwork, hostPID)", kube.PodSpec{HostNetwork: true, HostPID: true}},
+		{f.inspects, nodePrivileged, "the network of its node (hostNetwork) and the capability NET_ADMIN", kube.PodSpec{HostNetwork: true, HostPID: f.counts, Privileged: true}},
 	} {
 		if err != nil || !needs.given {
 			continue

@@ -142,7 +142,7 @@ func TestBesideForeignCluster(t *testing.T) {
 
 	t.Run("the suite", func(t *testing.T) {
 		dir := t.TempDir()
-		p := start(t, dir, as("viewer", "open", append(quick, "--suite", "kubernetes", "--node-daemons", "--expect", "vxlan")...)...)
+		p := start(t, dir, as("viewer", "open", append(quick, "--suite", "kubernetes", "--node-daemons", "--node-privileged", "--expect", "vxlan")...)...)
 		p.measures(t)
 		if want := "the context viewer@theirs (https://192.168.77.1:6443, "; !strings.Contains(p.err.String(), want) || !strings.Contains(p.err.String(), "namespace open, nodes alpha, beta\n") {
 			t.Errorf("it does not say that it measures on %s…, namespace open, nodes alpha, beta:\n%s", want, p.err.String())
@@ -200,7 +200,7 @@ func TestBesideForeignCluster(t *testing.T) {
 		report := exec.Command("nettoll", "report", filepath.Join(dir, "x.ndjson"))
 		report.Stdout = out
 		iferr.Error(t, report.Run())
-		for _, want := range []string{"kubernetes:pod", "kubernetes:service", "h1 is the node alpha, h2 is the node beta", "flannel.1 (vxlan)", "What the daemons of the nodes use", "kube-proxy, % of a CPU"} {
+		for _, want := range []string{"kubernetes:pod", "kubernetes:service", "h1 is the node alpha, h2 is the node beta", "flannel.1 (vxlan)", "translated by conntrack (DNAT) on h2", "What the daemons of the nodes use", "kube-proxy, % of a CPU"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("the report does not say %q", want)
 			}
@@ -250,7 +250,10 @@ func TestBesideForeignCluster(t *testing.T) {
 			t.Errorf("the plan is\n%s\nwant\n%s", plan, want)
 		}
 	})
-	for flag, takes := range map[string]string{"--node-agent": "the network of its node (hostNetwork)", "--node-daemons": "the network and the processes of its node (hostNetwork, hostPID)"} {
+	for flag, takes := range map[string]string{
+		"--node-agent": "the network of its node (hostNetwork)", "--node-daemons": "the network and the processes of its node (hostNetwork, hostPID)",
+		"--node-privileged": "the network of its node (hostNetwork) and the capability NET_ADMIN",
+	} {
 		t.Run("where pod security forbids what "+flag+" takes", func(t *testing.T) {
 			p := start(t, t.TempDir(), as("tester", "team", "kubernetes:pod", flag)...)
 			p.ends(t, exitUsage)

@@ -127,7 +127,7 @@ func sameVenue(was, is *record.Venue) error {
 			given bool
 		}{
 			{privateEngine, v.PrivateEngine}, {privateCluster, v.PrivateCluster},
-			{nodeAgent + " or --" + nodeDaemons, v.NodeAgent}, {"expect " + v.Expect, v.Expect != ""},
+			{nodeAgent + ", --" + nodeDaemons + " or --" + nodePrivileged, v.NodeAgent}, {"expect " + v.Expect, v.Expect != ""},
 		} {
 			if flag.given {
 				given = append(given, "--"+flag.name)

@@ -29,6 +29,9 @@ func (n *build) standing() *network.Network {
 	all.Distant, all.FirstPort, all.NodeDaemons = n.borrowed(), n.Topo.FirstPort, n.daemons
 	if n.observed != nil {
 		all.Found = n.observed.found
+		if n.Translated && n.cluster.Privileged() {
+			all.Translator = n.translator
+		}
 	}
 	return all
 }
@@ -72,9 +75,12 @@ func (n *build) atAddress(reach func(from, to *plumb.Node, f network.Family) net
 		}
 		return to.Addr(f)
 	}
-	not := "what translates the addresses that clients dial, and carries the payload between the pods, is not proved, since nettoll sees only pods (--node-agent shows what carries it)"
-	if n.observed != nil {
-		not = "what translates the addresses that clients dial is not proved"
+	not := "what translates the addresses that clients dial, and carries the payload between the pods, is not proved, since nettoll sees only pods (--node-agent shows what carries it, --node-privileged also what translates)"
+	switch {
+	case n.observed != nil && n.cluster.Privileged(): // each trial shows it
+		return
+	case n.observed != nil:
+		not = "what translates the addresses that clients dial is not proved (--node-privileged)"
 	}
 	n.Unproved = []string{not}
 }

@@ -1,12 +1,14 @@
 package kubernetes
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"nettoll/internal/plumb"
 	"nettoll/network"
 	"nettoll/platform"
+	"nettoll/sampler"
 )
 
 // called is a host with a name and nothing else.
@@ -69,5 +71,31 @@ func TestNodesWithoutPods(t *testing.T) {
 	n.Servers, n.Clients, n.Neighbours = []*plumb.Node{{Host: n.Hosts[0]}}, []*plumb.Node{{Host: n.Hosts[1]}}, []*plumb.Node{{Host: n.Hosts[2]}}
 	if got := n.talking(); len(got) != 2 || got[0] != n.Hosts[0] || got[1] != n.Hosts[1] {
 		t.Errorf("%d of the hosts: %+v", len(got), got)
+	}
+}
+
+// TestWhatTranslates checks what is said of what nodes know of connections.
+func TestWhatTranslates(t *testing.T) {
+	node := func(on string, tracked, dnat, ipvs int, err error) handled {
+		return handled{on, sampler.Translated{Tracked: tracked, DNAT: dnat, IPVS: ipvs}, err}
+	}
+	denied := errors.New("operation not permitted")
+	for _, c := range []struct {
+		all  []handled
+		want string
+	}{
+		{[]handled{node("h1", 2, 2, 0, nil)}, "the addresses that clients dial were translated by conntrack (DNAT) on h1"},
+		{[]handled{node("h1", 2, 2, 0, nil), node("h2", 3, 0, 0, nil)}, "the addresses that clients dial were translated by conntrack (DNAT) on h1"},
+		{[]handled{node("h1", 2, 2, 0, nil), node("h2", 0, 0, 0, denied)}, "the addresses that clients dial were translated by conntrack (DNAT) on h1"},
+		{[]handled{node("h1", 0, 0, 0, nil), node("h2", 3, 0, 3, nil)}, "the addresses that clients dial were translated by IPVS on h2"},
+		{[]handled{node("h1", 1, 1, 0, nil), node("h2", 1, 1, 2, nil)}, "the addresses that clients dial were translated by conntrack (DNAT) on h1 and h2, and by IPVS on h2"},
+		{[]handled{node("h1", 0, 0, 0, denied), node("h2", 1, 0, 0, nil)}, "what translates the addresses that clients dial is not proved: on h1, operation not permitted"},
+		{[]handled{node("h1", 0, 0, 0, nil), node("h2", 1, 0, 0, nil)}, "neither conntrack nor IPVS on the nodes has translated the addresses that clients dial, although conntrack on h2 knows such connections: something else does, such as a load balancer outside of the nodes"},
+		{[]handled{node("h1", 0, 0, 0, nil), node("h2", 0, 0, 0, nil)}, "neither conntrack nor IPVS on the nodes has translated the addresses that clients dial, nor does conntrack know such connections: something else does, such as a BPF program when clients connect (as Cilium has)"},
+	} {
+		remark, unproved := translated(c.all)
+		if unknown := !strings.Contains(c.want, "were translated by"); remark+unproved != c.want || unknown != (remark == "") {
+			t.Errorf("%+v: %q, not proved: %q, want %q", c.all, remark, unproved, c.want)
+		}
 	}
 }

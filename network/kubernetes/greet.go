@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"nettoll/internal/plumb"
+	"nettoll/kube"
 	"nettoll/network"
 	"nettoll/sampler"
 )
@@ -21,17 +22,21 @@ type unanswered struct {
 // greet has a client on each of the clients' nodes greet its server over an IP version. It returns nil if all got an answer
 // in time.
 func (n *build) greet(ctx context.Context, f network.Family, within time.Duration) (*unanswered, error) {
-	var pairs []sampler.Pair
+	return n.meet(ctx, sampler.Meet, within, n.greeting(f, func(p kube.Ports) int { return p.First })...)
+}
+
+// greeting returns a client on each of the clients' nodes with its server, at one of the server's ports.
+func (n *build) greeting(f network.Family, at func(kube.Ports) int) (pairs []sampler.Pair) {
 	for i, client := range n.Clients[:min(len(n.Clients), max(1, len(n.Hosts)-1))] {
 		place := n.Topo.Pair(i)
 		server := n.Servers[place]
-		port, _ := n.Topo.Ports(place)
+		port := at(n.portsOf(place))
 		pairs = append(pairs, sampler.Pair{
 			Client: n.containers[client], Server: n.containers[server],
 			At: netip.AddrPortFrom(n.dials(client, server, f), uint16(port)), Own: netip.AddrPortFrom(server.Addr(f), uint16(port)),
 		})
 	}
-	return n.meet(ctx, sampler.Meet, within, pairs...)
+	return pairs
 }
 
 // greetOver greets over several IP versions at once. It returns those that got no answer.

@@ -29,7 +29,7 @@ import (
 )
 
 // TestNodeAgents uses a private cluster as if it were the user's. Agents on its nodes find what carries the payload between
-// pods, and whether that is what is expected.
+// pods, and whether that is what is expected, and what translates the addresses of services.
 func TestNodeAgents(t *testing.T) {
 	platformtest.Require(t, "kubelet", kube.Available(nil))
 	hosts, err := lab.New().Hosts(t.Context(), platform.HostRequest{Count: 2})
@@ -40,7 +40,7 @@ func TestNodeAgents(t *testing.T) {
 	t.Cleanup(func() { iferr.Error(t, c.Stop(context.Background())) })
 	agents := shellimage.Agents(t)
 	uplinks := [2]string{c.Nodes[0].Uplink().Device, c.Nodes[1].Uplink().Device}
-	all, two := []string{"native", "pod", "service"}, []string{"native", "pod"}
+	all, two := []string{"native", "pod", "service", "nodeport", "native", "service"}, []string{"native", "pod"}
 	for _, k := range []struct {
 		name, expect, wrong string
 		networks            []string
@@ -69,13 +69,17 @@ func TestNodeAgents(t *testing.T) {
 				}},
 				Nodes: []string{"h1", "h2"}, Image: kube.AgentImage, Run: strings.ReplaceAll(k.name, " ", "-") + "0123456789",
 				Agents:     agents,
-				NodeAgents: true, NodeDaemons: counts, Expect: k.expect,
+				NodeAgents: true, NodeDaemons: counts, NodePrivileged: counts, Expect: k.expect,
 			})
 			t.Cleanup(func() { iferr.Error(t, own.Close(context.Background())) })
 			var cells []record.Cell
 			for _, name := range k.networks {
+				family := 4
+				if len(cells) > 3 {
+					family = 6
+				}
 				cells = append(cells, record.Cell{
-					Network: "kubernetes:" + name, Baseline: "kubernetes:native", Hosts: 2, Family: 4, Servers: 1, Clients: 1,
+					Network: "kubernetes:" + name, Baseline: "kubernetes:native", Hosts: 2, Family: family, Servers: 1, Clients: 1,
 					Tool: engine.Name, Workload: record.TCPRR, Placement: record.PlacementFree, Options: record.Options{Congestion: "reno"}, // which pods may choose
 				})
 			}
@@ -90,15 +94,6 @@ func TestNodeAgents(t *testing.T) {
 				if trial.Cell.IsNative() {
 					want = []string{"h2c1/" + uplinks[1], "h1c1/" + uplinks[0]}
 				}
-				var unproved []string
-				for _, w := range trial.Warnings {
-					if w.Code == "path-unproved" {
-						unproved = append(unproved, w.Text)
-					}
-				}
-				if service := trial.Cell.Network == "kubernetes:service"; service != slices.Equal(unproved, []string{"what translates the addresses that clients dial is not proved"}) || !service && unproved != nil {
-					t.Errorf("%s: not proved: %q", trial.Cell.Network, unproved)
-				}
 				seen := map[string]bool{}
 				if trial.CPU != nil {
 					for _, d := range trial.CPU.NodeDaemons {
@@ -106,14 +101,29 @@ func TestNodeAgents(t *testing.T) {
 						used[d.Name] += d.CPU
 					}
 				}
-				if seen["kubelet"] != counts || seen["containerd"] != counts {
+				if told := about("node-daemon-cpu", "", trial) == ""; told && (seen["kubelet"] != counts || seen["containerd"] != counts) {
 					t.Errorf("%s: the CPU time of daemons is known for %v", trial.Cell.Network, seen)
 				}
 				if !slices.Equal(got, want) {
 					t.Errorf("%s: the path is %v, want %v", trial.Cell.Network, got, want)
 				}
+				translator := map[string]string{"kubernetes:service": "h2", "kubernetes:nodeport": "h1"}[trial.Cell.Network]
+				translation, unproved := "", ""
+				switch {
+				case translator == "":
+				case counts:
+					translation = "the addresses that clients dial were translated by conntrack (DNAT) on " + translator
+				default:
+					unproved = "what translates the addresses that clients dial is not proved (--node-privileged)"
+				}
+				if said := about("remark", "translated", trial); said != translation {
+					t.Errorf("%s, IPv%d: %q, want %q", trial.Cell.Network, trial.Cell.Family, said, translation)
+				}
+				if said := about("path-unproved", "", trial); said != unproved {
+					t.Errorf("%s, IPv%d: not proved: %q, want %q", trial.Cell.Network, trial.Cell.Family, said, unproved)
+				}
 				status, reason := record.OK, ""
-				if !trial.Cell.IsNative() && k.wrong != "" {
+				if trial.Cell.Network != "kubernetes:nodeport" && !trial.Cell.IsNative() && k.wrong != "" {
 					status, reason = record.Invalid, k.wrong
 				}
 				if trial.Status != status || !strings.HasPrefix(trial.Reason, reason) {
@@ -187,4 +197,15 @@ func encrypts(n *nl.NS, node int, remote netip.Addr) error {
 	return n.WireGuard(tunnelDevice, wgtypes.Config{PrivateKey: &own, ListenPort: &port, Peers: []wgtypes.PeerConfig{{
 		PublicKey: other.PublicKey(), Endpoint: net.UDPAddrFromAddrPort(netip.AddrPortFrom(remote, uint16(port))), AllowedIPs: []net.IPNet{all},
 	}}})
+}
+
+// about returns the warnings of a trial that have a code and contain some words.
+func about(code, words string, trial record.Trial) string {
+	var all []string
+	for _, w := range trial.Warnings {
+		if w.Code == code && strings.Contains(w.Text, words) {
+			all = append(all, w.Text)
+		}
+	}
+	return strings.Join(all, "; ")
 }
