@@ -8,6 +8,7 @@ import (
 
 	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
+	"nettoll/plan"
 	"nettoll/record"
 	"nettoll/workload"
 )
@@ -91,14 +92,19 @@ func TestLateReadingsOfWhatMayBeCrossed(t *testing.T) {
 	unread := errors.New("no such device")
 	for name, c := range map[string]struct {
 		turns []turnReading
+		empty int      // the first turns, in which nothing was received
 		want  []uint64 // at the beginnings
 	}{
-		"one late": {[]turnReading{turn(1, false, nil), turn(3, true, nil), turn(5, false, nil)}, []uint64{1, 5}},
-		"all late": {[]turnReading{turn(1, true, nil), turn(3, true, nil)}, []uint64{1, 3}},
-		"not read": {[]turnReading{turn(1, true, nil), turn(3, false, unread)}, []uint64{1}},
-		"none":     {nil, nil},
+		"one late":       {[]turnReading{turn(1, false, nil), turn(3, true, nil), turn(5, false, nil)}, 0, []uint64{1, 5}},
+		"all late":       {[]turnReading{turn(1, true, nil), turn(3, true, nil)}, 0, []uint64{1, 3}},
+		"not read":       {[]turnReading{turn(1, true, nil), turn(3, false, unread)}, 0, []uint64{1}},
+		"nothing in one": {[]turnReading{turn(1, false, nil), turn(3, true, nil)}, 1, []uint64{3}},
+		"none":           {nil, 0, nil},
 	} {
-		p.readings = c.turns
+		p.readings, p.each = c.turns, make([]workload.Result, plan.Cold+len(c.turns))
+		for i := range c.turns[c.empty:] {
+			p.each[plan.Cold+c.empty+i].Crossed = []workload.Crossed{{Bytes: 1}}
+		}
 		spans := p.spans()
 		if got := record.Each(spans, func(s span) uint64 { return s.before[0].Bytes }); spans == nil || !slices.Equal(got, c.want) {
 			t.Errorf("%s: turns that begin with %v, want %v", name, got, c.want)
