@@ -65,7 +65,7 @@ var carriedAdvice = map[string]string{
 	warnStarved:         "such trials include data that arrived just after the window: stop other work on the machine, or ", // see longer
 	"idle-was-busy":     "stop other work on the machine, and measure again",
 	"foreign-cpu":       "stop other work on the machine, and measure again",
-	"cpu-limit":         "measure without it: docker run --cpus, limits of a pod or its namespace (LimitRange), CPUQuota of systemd",
+	"cpu-limit":         "measure without it: docker run --cpus, --pod-cpus, limits of a pod or its namespace (LimitRange), CPUQuota of systemd",
 	"foreign-packets":   "find out what else sends over the network (tcpdump), and measure again without it",
 	"not-silent":        "its figures include what the network does by itself: find out what it sends (tcpdump), or measure with fewer neighbours",
 }

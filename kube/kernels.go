@@ -10,7 +10,7 @@ import (
 )
 
 // Kernels makes a pod on each of the nodes that networks on so many hosts use, and returns their agents, which tell what the
-// kernels allow to pods. The agents end when end is called; what is left of the pods is removed with the keeper.
+// kernels allow to pods. The pods ask for as many CPUs as measured ones, so that it shows early where there are none. The agents end when end is called; what is left of the pods is removed with the keeper.
 func (o *Own) Kernels(ctx context.Context, hosts int) (agents []network.Agent, end func(), err error) {
 	asked := time.Now()
 	o.mu.Lock()
@@ -21,7 +21,7 @@ func (o *Own) Kernels(ctx context.Context, hosts int) (agents []network.Agent, e
 	in := o.cluster(o.keeper)
 	var specs []PodSpec
 	for i, name := range o.nodes[:min(hosts, len(o.nodes))] {
-		specs = append(specs, PodSpec{Node: &Node{Host: ownNode{fmt.Sprintf("kernel%d", i+1), o}, As: name, cluster: in}})
+		specs = append(specs, PodSpec{Node: &Node{Host: ownNode{fmt.Sprintf("kernel%d", i+1), o}, As: name, cluster: in}, CPUs: o.o.PodCPUs})
 	}
 	pods, err := in.Run(ctx, specs...)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -29,6 +30,8 @@ type OwnOptions struct {
 	Zones string
 	// Tolerate are the keys of taints that do not keep nettoll's pods from a node.
 	Tolerate []string
+	// PodCPUs is how many CPUs each container of a measured pod requests and is limited to; 0: pods have no requests and no limits.
+	PodCPUs int
 	// Image is that of all pods, which has a shell; empty: DefaultImage.
 	Image string
 	// Run is the id of the run, from which the names of objects are made.
@@ -239,7 +242,7 @@ func (o *Own) Allows(ctx context.Context, n Needs) error {
 	if err := o.allowed(ctx, rights); err != nil {
 		return err
 	}
-	if !n.Pod.HostNetwork && n.Pod.HostPorts == (Ports{}) {
+	if !n.Pod.HostNetwork && n.Pod.HostPorts == (Ports{}) && n.Pod.CPUs == 0 {
 		return nil // such pods are tried when the keeper is made
 	}
 	k := &keeper{name: o.prefix() + "try"}
@@ -271,11 +274,13 @@ type nodeState struct {
 	Status struct {
 		Conditions []struct{ Type, Status string }
 		Capacity   struct{ CPU string }
+		// Allocatable is what pods can have of the node: less than it has, since some is reserved.
+		Allocatable struct{ CPU string }
 	}
 }
 
-// unfit returns why a node takes no pods that tolerate some taints; empty: it does.
-func (n nodeState) unfit(tolerated []string) string {
+// unfit returns why a node takes no pods of nettoll's; empty: it does.
+func (n nodeState) unfit(o OwnOptions) string {
 	if n.Spec.Unschedulable {
 		return "is cordoned"
 	}
@@ -283,7 +288,7 @@ func (n nodeState) unfit(tolerated []string) string {
 		return "runs " + os
 	}
 	for _, t := range n.Spec.Taints {
-		if t.Effect != "PreferNoSchedule" && !slices.Contains(tolerated, t.Key) {
+		if t.Effect != "PreferNoSchedule" && !slices.Contains(o.Tolerate, t.Key) {
 			return "has the taint " + t.Key + " (--tolerate ignores it)"
 		}
 	}
@@ -292,7 +297,20 @@ func (n nodeState) unfit(tolerated []string) string {
 			return "is not ready"
 		}
 	}
+	if has, known := wholeCPUs(n.Status.Allocatable.CPU); known && has < o.PodCPUs {
+		return fmt.Sprintf("has too few CPUs for pods (%s, and --pod-cpus asks for %d)", n.Status.Allocatable.CPU, o.PodCPUs)
+	}
 	return ""
+}
+
+// wholeCPUs returns how many whole CPUs are in a quantity of the API's, such as 15 or 15890m.
+func wholeCPUs(quantity string) (n int, known bool) {
+	text, milli := strings.CutSuffix(quantity, "m")
+	n, err := strconv.Atoi(text)
+	if milli {
+		n /= 1000
+	}
+	return n, err == nil
 }
 
 // kind is what nodes that are compared should have in common.
@@ -333,7 +351,7 @@ func (o *Own) choose(ctx context.Context) error {
 	}
 	var fit []nodeState
 	for _, n := range all.Items {
-		if why := n.unfit(o.o.Tolerate); why != "" {
+		if why := n.unfit(o.o); why != "" {
 			o.why = append(o.why, n.Metadata.Name+" "+why)
 		} else {
 			fit = append(fit, n)
@@ -391,7 +409,7 @@ func (o *Own) named(all []nodeState) error {
 			return Mistake{fmt.Errorf("--nodes: %s has no node %s; it has %s", o.who(), name, strings.Join(names, ", "))}
 		}
 		if i >= 0 {
-			if why := all[i].unfit(o.o.Tolerate); why != "" {
+			if why := all[i].unfit(o.o); why != "" {
 				return fmt.Errorf("--nodes: %s takes no pods: it %s; name another", name, why)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -39,6 +40,7 @@ type PodSpec struct {
 	Privileged  bool  // its containers run as root, with privileges
 	Containers  int   // 0 means 1
 	HostPorts   Ports // of the node that lead to the same ports of the first container (hostPort)
+	CPUs        int   // that each container requests and is limited to; 0: it has no requests and no limits
 }
 
 // Ports is a range of TCP and UDP ports, from First to Last. The zero value is empty.
@@ -55,6 +57,7 @@ type Pod struct {
 	host    bool
 	sees    bool // its containers see the processes of the node
 	ports   bool // it has ports of its node
+	cpus    int  // that each container asks for
 	ips     []netip.Addr
 	hostIPs []netip.Addr // of its node
 	mark    string       // see bootstrap.Script
@@ -67,7 +70,8 @@ type Container struct {
 	name  string
 	pod   *Pod
 	id    string
-	pid   int // of its first process, in a private cluster
+	given *record.Resources // as the API server has admitted it; nil: it has neither requests nor limits
+	pid   int               // of its first process, in a private cluster
 	proc  *stream
 	first *agent.Client
 	on    *remote.Host // starts further processes, through the first
@@ -88,6 +92,19 @@ const podTime = 60 * time.Second
 // placeTime is how long the scheduler may find no node for a pod: what ended just now may still count.
 const placeTime = 10 * time.Second
 
+// podMemory is what a container with CPUs of its own requests, and is limited to: without both, its pod has no CPUs of its own. The
+// agent and the programs take some tens of megabytes. The rest is for the buffers of sockets, which count, too, and which the kernel
+// keeps small where memory is short: Linux gives a TCP connection up to 10 MB by default.
+const podMemory = 1 // Gi
+
+// PodCPUs is how many CPUs measured pods should have; 0 is any. See OwnOptions.
+func (c *Cluster) PodCPUs() int {
+	if c.own == nil {
+		return 0
+	}
+	return c.own.o.PodCPUs
+}
+
 // atOnce is how many pods are started at a time.
 const atOnce = 8
 
@@ -95,7 +112,7 @@ const atOnce = 8
 func (c *Cluster) Run(ctx context.Context, specs ...PodSpec) ([]*Pod, error) {
 	all := make([]*Pod, len(specs))
 	for i, s := range specs {
-		p := &Pod{node: s.Node, host: s.HostNetwork, sees: s.HostPID, ports: s.HostPorts != Ports{}}
+		p := &Pod{node: s.Node, host: s.HostNetwork, sees: s.HostPID, ports: s.HostPorts != Ports{}, cpus: s.CPUs}
 		for range max(s.Containers, 1) {
 			s.Node.next++
 			p.Containers = append(p.Containers, &Container{name: fmt.Sprintf("%sc%d", s.Node.Name(), s.Node.next), pod: p})
@@ -134,6 +151,10 @@ func (p *Pod) object(s PodSpec) fields {
 		maps.Copy(is, l.container)
 		if s.Privileged {
 			is["securityContext"] = l.privileged
+		}
+		if s.CPUs > 0 {
+			share := fields{"cpu": strconv.Itoa(s.CPUs), "memory": fmt.Sprintf("%dGi", podMemory)}
+			is["resources"] = fields{"requests": share, "limits": share}
 		}
 		if i == 0 && p.ports {
 			var ports []fields
@@ -227,8 +248,14 @@ type containerState struct {
 // podState is what the API says of a pod.
 type podState struct {
 	Metadata struct{ Name, UID, DeletionTimestamp string }
-	Spec     struct{ NodeName string }
-	Status   struct {
+	Spec     struct {
+		NodeName   string
+		Containers []struct {
+			Name      string
+			Resources record.Resources
+		}
+	}
+	Status struct {
 		Phase, Reason, Message string
 		PodIPs, HostIPs        []struct{ IP netip.Addr }
 		Conditions             []struct{ Type, Status, Reason, Message string }
@@ -246,7 +273,7 @@ func (c *Cluster) runs(ctx context.Context, p *Pod) (missing, err error) {
 	waits := func(why string) { missing = errors.New("it does not run: " + why) }
 	for _, condition := range is.Status.Conditions {
 		if condition.Type == "PodScheduled" && condition.Status == "False" {
-			why := "no node takes it: " + condition.Message
+			why := "no node takes it: " + p.tooMuch(condition.Message)
 			if p.placing.IsZero() {
 				p.placing = time.Now()
 			} else if time.Since(p.placing) > placeTime {
@@ -279,6 +306,12 @@ func (c *Cluster) runs(ctx context.Context, p *Pod) (missing, err error) {
 	if running < len(p.Containers) {
 		return missing, nil
 	}
+	for _, s := range is.Spec.Containers {
+		i := slices.IndexFunc(p.Containers, func(c *Container) bool { return c.name == s.Name })
+		if i >= 0 && len(s.Resources.Requests)+len(s.Resources.Limits) > 0 {
+			p.Containers[i].given = &s.Resources
+		}
+	}
 	p.uid, p.ips, p.hostIPs = is.Metadata.UID, nil, nil
 	for _, a := range is.Status.PodIPs {
 		p.ips = append(p.ips, a.IP)
@@ -287,6 +320,16 @@ func (c *Cluster) runs(ctx context.Context, p *Pod) (missing, err error) {
 		p.hostIPs = append(p.hostIPs, a.IP)
 	}
 	return nil, nil
+}
+
+// tooMuch adds to what the scheduler says what the pod asks for, if nodes are too full for that.
+func (p *Pod) tooMuch(says string) string {
+	if p.cpus == 0 || !strings.Contains(says, "Insufficient") {
+		return says
+	}
+	n := len(p.Containers)
+	return fmt.Sprintf("%s; it asks for %d CPUs and %d GiB of memory: give pods fewer (--pod-cpus), measure fewer at once (--together 1, fewer clients), or name other nodes",
+		strings.TrimRight(says, ". "), n*p.cpus, n*podMemory)
 }
 
 // final reports whether a container that waits for this reason does so for ever.
@@ -391,6 +434,7 @@ func (c *Container) Facts() platform.Facts {
 		},
 	}
 	if own := c.pod.node.cluster.own; own != nil {
+		f.Resources = c.given
 		f.About, f.Around.Open = own.About()+", node "+own.at(c.pod.at), c.pod.host
 		if c.on != nil {
 			f.Send = c.on.Sender()

@@ -17,6 +17,9 @@ var forbidden = regexp.MustCompile(`User "([^"]*)" cannot (\w+) resource "([^"]*
 // webhook matches what the API server says of an admission webhook, or a policy, that refuses an object or does not answer.
 var webhook = regexp.MustCompile(`(?:admission webhook|failed calling webhook|ValidatingAdmissionPolicy) ["']([^"']*)["']`)
 
+// bounds matches what the API server says of requests and limits that a LimitRange does not admit.
+var bounds = regexp.MustCompile(`(?:maximum|minimum) \w+ usage per .*`)
+
 // manual says where the rights that are needed are listed.
 const manual = "docs/kubernetes.md lists the rights that measuring takes"
 
@@ -61,6 +64,11 @@ func refusal(namespace, user, place, what string, s *Status) error {
 	case strings.Contains(text, "exceeded quota") || strings.Contains(text, "failed quota"):
 		return &platform.Unsupported{
 			Feature: what + " " + in, Option: "room in the quota there: " + quota(text), Remedy: "raise the quota, or name another namespace with --namespace",
+		}
+	case bounds.MatchString(text):
+		return &platform.Unsupported{
+			Feature: what + " " + in, Option: "other bounds there than those of its LimitRange: " + bounds.FindString(text),
+			Remedy: "give pods other CPUs (--pod-cpus), change the LimitRange, or name another namespace with --namespace",
 		}
 	case webhook.MatchString(text):
 		return &platform.Unsupported{

@@ -1,6 +1,7 @@
 package kube_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -27,6 +28,7 @@ type baseline struct {
 	lacks string // a verb and a resource to which the user has no right
 	mute  bool   // requests for jobs get no answer
 	says  string // why nothing is made; empty: it says only that
+	tries string // why pods are refused when they are tried; empty: they are not
 }
 
 func startBaseline(t *testing.T) *baseline {
@@ -72,12 +74,13 @@ func (b *baseline) answer(w http.ResponseWriter, r *http.Request) {
 			panic(http.ErrAbortHandler)
 		}
 		forbids := strings.Contains(text.String(), `"hostPort"`) || strings.Contains(text.String(), `"hostNetwork":true`)
-		if kind == "pods" && !forbids && r.URL.Query().Get("dryRun") == "All" {
+		tried := kind == "pods" && r.URL.Query().Get("dryRun") == "All"
+		if tried && !forbids && b.tries == "" {
 			break
 		}
 		said = object{"kind": "Status", "code": http.StatusForbidden, "message": "nothing is made here"}
-		if b.says != "" {
-			said["message"] = b.says
+		if says := cmp.Or(b.tries, b.says); says != "" {
+			said["message"] = says
 		}
 		if forbids {
 			said["message"] = `pods "try" is forbidden: violates PodSecurity "baseline:latest": host namespaces or hostPort`
@@ -141,6 +144,41 @@ func TestRightsOfNetworks(t *testing.T) {
 				refused(t, err, "measuring in the namespace team: not supported here (needs the right to "+lacks+")")
 			}
 		}
+	}
+}
+
+// TestCPUsOfPodsAreTried checks what pods ask for that are to have CPUs of their own, and that a LimitRange and nodes that have too
+// few are named before anything is made.
+func TestCPUsOfPodsAreTried(t *testing.T) {
+	b := startBaseline(t)
+	node := func(name, cpus string) object {
+		return object{"metadata": object{"name": name}, "status": object{"allocatable": object{"cpu": cpus}}}
+	}
+	b.nodes = []object{node("h1", "1930m"), node("h2", "4"), node("h3", "3920m"), node("h4", "?")}
+	for cpus, want := range map[int]string{0: "nodes h1, h2", 2: "nodes h2, h3", 4: "nodes h2, h4"} {
+		own := b.with(t, kube.OwnOptions{PodCPUs: cpus})
+		iferr.Fatal(t, own.Probe(t.Context()))
+		if got := own.Where(); !strings.HasSuffix(got, want) {
+			t.Errorf("%d CPUs: %s, want %s", cpus, got, want)
+		}
+	}
+	b.nodes = b.nodes[:2]
+	refused(t, b.with(t, kube.OwnOptions{PodCPUs: 16}).Probe(t.Context()),
+		"has no node that takes pods: h1 has too few CPUs for pods (1930m, and --pod-cpus asks for 16), h2 has too few CPUs for pods (4, and --pod-cpus asks for 16)")
+	refused(t, b.with(t, kube.OwnOptions{PodCPUs: 2, Nodes: []string{"h1"}}).Probe(t.Context()), "--nodes: h1 takes no pods: it has too few CPUs for pods (1930m, and --pod-cpus asks for 2); name another")
+
+	o := b.with(t, kube.OwnOptions{PodCPUs: 3})
+	iferr.Fatal(t, o.Allows(t.Context(), kube.Needs{Pod: kube.PodSpec{CPUs: 3}}))
+	said, err := json.Marshal(b.asked["pods"])
+	iferr.Fatal(t, err)
+	if want := `"resources":{"limits":{"cpu":"3","memory":"1Gi"},"requests":{"cpu":"3","memory":"1Gi"}}`; !strings.Contains(string(said), want) {
+		t.Errorf("no %s in %s", want, said)
+	}
+	b.tries = `pods "x" is forbidden: maximum cpu usage per Container is 1, but limit is 3`
+	err = o.Allows(t.Context(), kube.Needs{Pod: kube.PodSpec{CPUs: 3}})
+	refused(t, err, "needs other bounds there than those of its LimitRange: maximum cpu usage per Container is 1, but limit is 3")
+	if !errors.Is(err, platform.ErrUnsupported) {
+		t.Errorf("%v is not that something is missing", err)
 	}
 }
 

@@ -133,6 +133,8 @@ type Facts struct {
 	// NIC describes the network card of the endpoint's machine towards the other machines; it is nil where hosts
 	// are parts of one machine.
 	NIC func(context.Context) (record.NIC, error)
+	// Resources are those of its container in a user's cluster, as in record.Endpoint.
+	Resources *record.Resources
 	// Send makes a program of this machine available on the endpoint's, for as long as nettoll is connected to that. It
 	// returns the files there that the program is loaded from, as internal/keeper takes them; none if it is there under
 	// the same path. Alone says that it needs no other files than its libraries. The error wraps ErrUnsupported where the

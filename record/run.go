@@ -74,6 +74,7 @@ type Venue struct {
 	PrivateCluster bool   `json:"private_cluster,omitempty"`
 	NodeAgent      bool   `json:"node_agent,omitempty"` // or node_daemons or node_privileged, which imply it
 	Expect         string `json:"expect,omitempty"`
+	PodCPUs        int    `json:"pod_cpus,omitempty" most:"1e6"`
 }
 
 // DefaultEqualWithin is the difference from the baseline that counts as none unless a run sets another.

@@ -246,6 +246,28 @@ type Endpoint struct {
 	CPUs     []int             `json:"cpus,omitempty"`     // CPUs it is pinned to; empty means anywhere
 	Machine  *Machine          `json:"machine,omitempty"`  // what it runs on, if that may be another machine than the run's
 	NIC      *NIC              `json:"nic,omitempty"`      // that machine's network card, which leads to the others
+
+	Resources *Resources `json:"resources,omitempty"` // of its container in a user's cluster; nil if it has neither requests nor limits
+}
+
+// Resources are what a container of a cluster is given, by what it is (cpu, memory), as the API server has admitted it and writes it:
+// that can be more or less than was asked for.
+type Resources struct {
+	Requests map[string]string `json:"requests,omitempty"`
+	Limits   map[string]string `json:"limits,omitempty"`
+}
+
+// OwnCPUs returns the CPUs that a cluster has given to the endpoint alone, as the static policy of kubelet's CPU manager does; nil if
+// it has none. They are then all CPUs that it may use, as many as its request and its limit.
+func (e Endpoint) OwnCPUs() []int {
+	if e.Resources == nil || e.Machine == nil {
+		return nil
+	}
+	limit := e.Resources.Limits["cpu"]
+	if n, err := strconv.Atoi(limit); err != nil || n != len(e.Machine.CPUs) || limit != e.Resources.Requests["cpu"] {
+		return nil
+	}
+	return Each(e.Machine.CPUs, func(c CPU) int { return c.ID })
 }
 
 // NIC is the network card of a machine, or what stands for it.

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,6 +49,9 @@ func placeOf(e record.Endpoint) string {
 	}
 	var parts phrases
 	parts.add(true, machine(*e.Machine))
+	if e.Resources != nil {
+		parts.add(true, resources(e))
+	}
 	if n := e.NIC; n != nil {
 		text := "network card " + n.Device
 		var facts phrases
@@ -60,6 +64,28 @@ func placeOf(e record.Endpoint) string {
 		parts.add(true, text)
 	}
 	return cmp.Or(e.Platform, e.Host, e.Name) + ": " + join(parts)
+}
+
+// resources describes what the container of an endpoint is given.
+func resources(e record.Endpoint) string {
+	given := func(kind string, of map[string]string) string {
+		var all []string
+		for _, what := range slices.Sorted(maps.Keys(of)) {
+			all = append(all, what+" "+of[what])
+		}
+		if all == nil {
+			return "no " + kind
+		}
+		return kind + " " + strings.Join(all, " and ")
+	}
+	text := given("requests", e.Resources.Requests) + ", " + given("limits", e.Resources.Limits)
+	if maps.Equal(e.Resources.Requests, e.Resources.Limits) {
+		text = given("requests and limits", e.Resources.Limits)
+	}
+	if e.OwnCPUs() != nil {
+		text += ", and CPUs of its own"
+	}
+	return "its pod has " + text
 }
 
 // rounds describes how much was measured.

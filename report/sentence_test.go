@@ -900,6 +900,17 @@ func TestPlaceOf(t *testing.T) {
 		"ssh a: Debian GNU/Linux 13, kernel 6.12.0 arm64, 4 CPUs Neoverse-N1, network card eth0": {
 			Platform: "ssh a", Machine: far, NIC: &record.NIC{Device: "eth0"},
 		},
+		"node a: Debian GNU/Linux 13, kernel 6.12.0 arm64, 4 CPUs Neoverse-N1, its pod has requests and limits cpu 4 and memory 1Gi, and CPUs of its own": {
+			Platform: "node a", Machine: far, Resources: &record.Resources{
+				Requests: map[string]string{"cpu": "4", "memory": "1Gi"}, Limits: map[string]string{"cpu": "4", "memory": "1Gi"},
+			},
+		},
+		"node b: Debian GNU/Linux 13, kernel 6.12.0 arm64, 4 CPUs Neoverse-N1, its pod has requests cpu 2, limits cpu 4": {
+			Platform: "node b", Machine: far, Resources: &record.Resources{Requests: map[string]string{"cpu": "2"}, Limits: map[string]string{"cpu": "4"}},
+		},
+		"node c: Debian GNU/Linux 13, kernel 6.12.0 arm64, 4 CPUs Neoverse-N1, its pod has requests cpu 500m, no limits": {
+			Platform: "node c", Machine: far, Resources: &record.Resources{Requests: map[string]string{"cpu": "500m"}},
+		},
 	} {
 		if got := placeOf(e); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -232,7 +232,7 @@ func facts(ctx context.Context, links []link) ([]record.Endpoint, error) {
 	for i, e := range all {
 		out[i].Name, out[i].Role, out[i].Address = e.Name(), e.role, e.own.String()
 		known := e.Facts()
-		out[i].Host, out[i].Platform = e.OnHost(), known.About
+		out[i].Host, out[i].Platform, out[i].Resources = e.OnHost(), known.About, known.Resources
 		if known.NIC == nil || err != nil {
 			continue
 		}
@@ -243,12 +243,27 @@ func facts(ctx context.Context, links []link) ([]record.Endpoint, error) {
 	return out, err
 }
 
-// place records the CPUs to which the processes of the endpoints are pinned.
+// place records the CPUs to which the processes of the endpoints are pinned, or which they have for themselves.
 func place(endpoints []record.Endpoint, cpus workload.CPUs) {
-	for i := range endpoints {
-		endpoints[i].CPUs = cpus.Server
-		if endpoints[i].Role == "client" {
-			endpoints[i].CPUs = cpus.Client
+	for i, e := range endpoints {
+		at := cpus.Server
+		if e.Role == "client" {
+			at = cpus.Client
+		}
+		if own := e.OwnCPUs(); own != nil {
+			at = own
+		}
+		endpoints[i].CPUs = at
+	}
+}
+
+// ownCPUs returns the CPUs that the endpoints of a role have for themselves, all together.
+func ownCPUs(endpoints []record.Endpoint, role string) (all []int) {
+	for _, e := range endpoints {
+		if e.Role == role {
+			all = record.AddNew(all, e.OwnCPUs()...)
 		}
 	}
+	slices.Sort(all)
+	return all
 }

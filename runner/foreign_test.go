@@ -2,6 +2,7 @@ package runner
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,8 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"nettoll/network"
+	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/sampler"
+	"nettoll/workload"
 )
 
 // TestWorkOfOthersIsDoubted checks that the work of the trial itself is not taken for foreign work, on
@@ -58,6 +61,65 @@ func TestCPULimitsAreDoubted(t *testing.T) {
 	trial.Counters["c1/"+sampler.CounterThrottled], trial.Counters["c2/"+sampler.CounterThrottled] = 2, 3
 	if got := throttled(&trial); len(got) != 1 || got[0].Code != "cpu-limit" || !strings.HasPrefix(got[0].Text, "c2 used up its CPU limit in 3 periods") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// podOn is an end in a pod that requests CPUs and is limited to some, and may run on some.
+func podOn(role, request, limit string, cpus ...int) record.Endpoint {
+	e := record.Endpoint{Name: role, Role: role, Machine: &record.Machine{}, Resources: &record.Resources{
+		Requests: map[string]string{"cpu": request}, Limits: map[string]string{"cpu": limit},
+	}}
+	for _, id := range cpus {
+		e.Machine.CPUs = append(e.Machine.CPUs, record.CPU{ID: id, Core: id})
+	}
+	return e
+}
+
+// TestCPUsOfPods checks what is said, and which CPUs are chosen, where pods were to have CPUs of their own: they have, or one has
+// not, or both may run on all CPUs of a machine.
+func TestCPUsOfPods(t *testing.T) {
+	on := func(client, server []int) workload.CPUs { return workload.CPUs{Client: client, Server: server} }
+	for name, c := range map[string]struct {
+		client, server record.Endpoint
+		common         []int // that both may use
+		chosen, noted  workload.CPUs
+		without        string
+	}{
+		"own":          {podOn("client", "2", "2", 4, 5), podOn("server", "2", "2", 2, 3), nil, on(nil, nil), on([]int{4, 5}, []int{2, 3}), ""},
+		"own, one":     {podOn("client", "2", "2", 4, 5), podOn("server", "2", "2", 0, 1, 2, 3), nil, on(nil, nil), on([]int{4, 5}, nil), "server"},
+		"shared":       {podOn("client", "1", "1", 0, 1), podOn("server", "1", "1", 0, 1), []int{0, 1}, on([]int{0}, []int{1}), on([]int{0}, []int{1}), "client and server"},
+		"other limits": {podOn("client", "1", "2", 0, 1), podOn("server", "1", "2", 0, 1), []int{0, 1}, on([]int{0}, []int{1}), on([]int{0}, []int{1}), "client and server"},
+		"no limits":    {podOn("client", "", "", 0, 1), podOn("server", "", "", 0, 1), []int{0, 1}, on([]int{0}, []int{1}), on([]int{0}, []int{1}), "client and server"},
+	} {
+		ends := []record.Endpoint{c.client, c.server}
+		client, server := &AgentEndpoint{}, &AgentEndpoint{}
+		node := &machine{facts: *podOn("", "", "", c.common...).Machine}
+		m := &machines{all: []*machine{node}, of: map[*AgentEndpoint]*machine{client: node, server: node}}
+		chosen, err := m.place(record.PlacementDistinct, []link{{client: client, server: server}}, ends)
+		if err != nil || !cmp.Equal(chosen, c.chosen) {
+			t.Errorf("%s: %v is chosen, %v; want %v", name, chosen, err, c.chosen)
+		}
+		place(ends, chosen)
+		if noted := on(ends[0].CPUs, ends[1].CPUs); !cmp.Equal(noted, c.noted) {
+			t.Errorf("%s: %v is noted, want %v", name, noted, c.noted)
+		}
+		if own := ownCPUs(ends, "client"); c.chosen.Client == nil && !slices.Equal(own, c.noted.Client) {
+			t.Errorf("%s: clients have %v for themselves, want %v", name, own, c.noted.Client)
+		}
+		_, err = m.place(record.PlacementSame, []link{{client: client, server: server}}, ends)
+		if apart := c.chosen.Client == nil; errors.Is(err, platform.ErrUnsupported) != apart {
+			t.Errorf("%s, on the same CPU: %v", name, err)
+		}
+		r := &Runner{Settings: record.Settings{Venue: &record.Venue{}}}
+		if got := r.shares(ends); got != nil {
+			t.Errorf("%s: nobody has asked for CPUs: %v", name, got)
+		}
+		r.Settings.Venue.PodCPUs = 2
+		got := r.shares(ends)
+		if want := "the pods of " + c.without + " have no CPUs of their own: "; c.without == "" && got != nil ||
+			c.without != "" && (len(got) != 1 || got[0].Code != "cpu-limit" || !strings.HasPrefix(got[0].Text, want)) {
+			t.Errorf("%s: %v, want one of %q", name, got, c.without)
+		}
 	}
 }
 

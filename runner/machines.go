@@ -9,6 +9,7 @@ import (
 
 	"nettoll/agent"
 	"nettoll/internal/atonce"
+	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/sampler"
 	"nettoll/workload"
@@ -31,11 +32,12 @@ type machine struct {
 	idle  *sampler.Baseline // in the current round
 }
 
-// machines are the machines of a trial, each once. of maps an endpoint in a role to its machine; it
-// is nil if all endpoints are on this machine.
+// machines are the machines of a trial, each once. of maps an endpoint in a role to its machine, and cpus to those that it may use
+// there; both are nil if all endpoints are on this machine.
 type machines struct {
-	all []*machine
-	of  map[*AgentEndpoint]*machine
+	all  []*machine
+	of   map[*AgentEndpoint]*machine
+	cpus map[*AgentEndpoint][]record.CPU
 }
 
 // here returns this machine.
@@ -56,7 +58,7 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 	if err != nil {
 		return nil, err
 	}
-	m := &machines{of: map[*AgentEndpoint]*machine{}}
+	m := &machines{of: map[*AgentEndpoint]*machine{}, cpus: map[*AgentEndpoint][]record.CPU{}}
 	byBoot := map[string]*machine{}
 	for _, at := range endsOf(links) {
 		var o sampler.Origin
@@ -73,7 +75,10 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 			byBoot[o.Boot] = c
 			m.all = append(m.all, c)
 		}
-		m.of[at.AgentEndpoint] = byBoot[o.Boot]
+		on := byBoot[o.Boot]
+		// Only what all of its endpoints may use can be chosen for any of them.
+		on.facts.CPUs = record.Those(on.facts.CPUs, func(c record.CPU) bool { return slices.Contains(o.Machine.CPUs, c) })
+		m.of[at.AgentEndpoint], m.cpus[at.AgentEndpoint] = on, o.Machine.CPUs
 	}
 	return m, nil
 }
@@ -228,7 +233,9 @@ func (m *machines) describe(endpoints []record.Endpoint, links []link) {
 	}
 	for i, at := range endsOf(links) {
 		on := m.of[at.AgentEndpoint]
-		endpoints[i].Machine = &on.facts
+		facts := on.facts
+		facts.CPUs = m.cpus[at.AgentEndpoint]
+		endpoints[i].Machine = &facts
 		if len(m.all) > 1 {
 			endpoints[i].Host = on.name
 		}
@@ -236,14 +243,23 @@ func (m *machines) describe(endpoints []record.Endpoint, links []link) {
 }
 
 // place chooses CPUs on the machines of clients and servers. On separate machines each side gets the
-// half that it would have if they shared one, so that a placement means the same in both cases.
-func (m *machines) place(placement string, links []link) workload.CPUs {
+// half that it would have if they shared one, so that a placement means the same in both cases. Where endpoints have CPUs of
+// their own, whoever gave them these has placed them.
+func (m *machines) place(placement string, links []link, endpoints []record.Endpoint) (workload.CPUs, error) {
 	if m.of == nil {
-		return Place(m.all[0].facts, placement)
+		return Place(m.all[0].facts, placement), nil
+	}
+	if slices.ContainsFunc(endpoints, func(e record.Endpoint) bool { return e.OwnCPUs() != nil }) {
+		if placement == record.PlacementSame {
+			return workload.CPUs{}, &platform.Unsupported{
+				Feature: "client and server on the same CPU", Option: "pods without CPUs of their own", Remedy: "measure with --placement distinct, or without --pod-cpus",
+			}
+		}
+		return workload.CPUs{}, nil
 	}
 	client, server := m.of[links[0].client], m.of[links[0].server]
 	return workload.CPUs{
 		Client: Place(client.facts, placement).Client,
 		Server: Place(server.facts, placement).Server,
-	}
+	}, nil
 }

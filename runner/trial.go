@@ -170,7 +170,10 @@ func (s *session) approach(ctx context.Context, t *record.Trial) (*attempt, erro
 	if err := a.watch.attend(ctx, s.network.NodeDaemons); err != nil {
 		return nil, err
 	}
-	a.job = workload.Job{Workload: t.Cell.Workload, Options: t.Cell.Options, CPUs: a.at.place(t.Cell.Placement, links), Distant: s.network.Distant}
+	a.job = workload.Job{Workload: t.Cell.Workload, Options: t.Cell.Options, Distant: s.network.Distant}
+	if a.job.CPUs, err = a.at.place(t.Cell.Placement, links, t.Endpoints); err != nil {
+		return nil, err
+	}
 	a.job.Options.Congestion = s.r.congestion(tool, t.Cell)
 	if relay := s.network.Relay; relay != nil {
 		if err := relay(ctx, a.job.Options.Congestion); err != nil {
@@ -245,6 +248,11 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 		use.Resting = a.watch.resting()
 	}
 	use.Client.Host, use.Server.Host = hostOfRole(t.Endpoints, "client"), hostOfRole(t.Endpoints, "server")
+	for role, by := range map[string]*record.ProcessCPU{"client": &use.Client, "server": &use.Server} {
+		if own := ownCPUs(t.Endpoints, role); own != nil {
+			by.CPUs = own
+		}
+	}
 	t.CPU = &use
 	t.Window, t.Latency, t.Flows, t.Warnings = res.Window.Seconds(), res.Latency, res.Flows, append(res.Warnings, doubts...)
 	transactions := record.Sum(res.Flows, func(f record.Flow) float64 { return float64(f.Transactions) })
@@ -295,6 +303,7 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	t.Warnings = append(t.Warnings, foreignTraffic(t, p, a.before.ports, after.ports, len(links), after.at.Sub(a.before.at))...)
 	t.Warnings = append(t.Warnings, a.watch.foreignWork(use, res.Window)...)
 	t.Warnings = append(t.Warnings, throttled(t)...)
+	t.Warnings = append(t.Warnings, s.r.shares(t.Endpoints)...)
 	t.Status = record.OK
 	if wrong := cmp.Or(verdict(t.Path), changed(p, a.before, after, s.bridge), unexpected, a.uncontrolled(res)); wrong != "" {
 		t.Status, t.Reason = record.Invalid, wrong

@@ -422,6 +422,19 @@ func throttled(t *record.Trial) []record.Warning {
 		"%s used up its CPU limit in %d periods and had to wait: the figures are about that limit, too", where, periods)
 }
 
+// shares warns if endpoints have no CPUs of their own, although that was asked for.
+func (r *Runner) shares(ends []record.Endpoint) []record.Warning {
+	if r.Settings.Venue == nil || r.Settings.Venue.PodCPUs == 0 {
+		return nil
+	}
+	without := record.Those(ends, func(e record.Endpoint) bool { return e.OwnCPUs() == nil })
+	roles := record.Distinct(without, func(e record.Endpoint) string { return e.Role })
+	slices.Sort(roles)
+	return record.Warn(len(roles) > 0, "cpu-limit",
+		"the pods of %s have no CPUs of their own: a limit holds them back where they use more (--pod-cpus needs kubelets with --cpu-manager-policy=static)",
+		strings.Join(roles, " and "))
+}
+
 const (
 	// foreignCPU is how many CPU seconds per second others may use during a trial.
 	foreignCPU = 0.1

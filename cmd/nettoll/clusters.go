@@ -22,6 +22,7 @@ type clusterFlags struct {
 	nodes    []string
 	zones    string
 	tolerate []string
+	podCPUs  int
 	podImage string
 	observes bool // --node-agent
 	counts   bool // --node-daemons
@@ -36,6 +37,7 @@ const (
 	nodeAgent      = "node-agent"
 	nodeDaemons    = "node-daemons"
 	nodePrivileged = "node-privileged"
+	podCPUs        = "pod-cpus"
 )
 
 func (f *clusterFlags) add(fl *pflag.FlagSet) {
@@ -45,6 +47,7 @@ func (f *clusterFlags) add(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&f.nodes, "nodes", nil, "nodes to use, such as a,b; the servers are on the first (default: two of a kind that take pods)")
 	fl.StringVar(&f.zones, "zones", "", "find two nodes in the same zone (same), or in different ones (cross; default: in any)")
 	fl.StringSliceVar(&f.tolerate, "tolerate", nil, "keys of taints that nettoll's pods tolerate, such as dedicated: nodes that have them are used, too")
+	fl.IntVar(&f.podCPUs, podCPUs, 0, "CPUs that each measured pod requests and is limited to: where kubelet's CPU manager has the policy static, they are its own (default: pods request none, and have no limit)")
 	fl.StringVar(&f.podImage, "image", "", "image of the pods, any that has a shell (default "+kube.DefaultImage+")")
 	fl.BoolVar(&f.observes, nodeAgent, false, "prove what carries the payload between pods, by a pod on each node with the node's network (hostNetwork), which reads its counters")
 	fl.BoolVar(&f.counts, nodeDaemons, false, "record the CPU time of the nodes' daemons (kubelet, kube-proxy, CNI agents), by the pods of --"+nodeAgent+", which then see the processes of their node (hostPID)")
@@ -54,7 +57,7 @@ func (f *clusterFlags) add(fl *pflag.FlagSet) {
 }
 
 // ownClusterFlags are the flags that mean nothing without a cluster of the user's.
-var ownClusterFlags = []string{"context", "kubeconfig", "namespace", "nodes", "zones", "tolerate", "image", nodeAgent, nodeDaemons, nodePrivileged, "expect"}
+var ownClusterFlags = []string{"context", "kubeconfig", "namespace", "nodes", "zones", "tolerate", podCPUs, "image", nodeAgent, nodeDaemons, nodePrivileged, "expect"}
 
 // ofClusters returns the cells whose networks are made by clusters.
 func ofClusters(cells []record.Cell) []record.Cell { return cellsOn[*kubernetes.Kubernetes](cells) }
@@ -77,6 +80,8 @@ func (f *runFlags) suitClusters(cells []record.Cell) error {
 			return usagef("--%s: the path on nodes of private clusters is proved anyway; leave it out", name)
 		case f.cluster && name == nodeDaemons:
 			return usagef("--%s: daemons of private clusters are on the machine that is measured; leave it out", name)
+		case f.cluster && name == podCPUs:
+			return usagef("--%s: the nodes of private clusters share this machine's CPUs; leave it out", name)
 		case f.cluster && name != privateCluster:
 			return usagef("--%s names a cluster that runs, --%s starts one; leave one out", name, privateCluster)
 		}
@@ -116,6 +121,9 @@ func (f *runFlags) suitClusters(cells []record.Cell) error {
 			return usagef("--tolerate %q: give the key of a taint, such as dedicated", key)
 		}
 	}
+	if f.given(podCPUs) && (f.podCPUs < 1 || f.podCPUs > mostPodCPUs) {
+		return usagef("--%s %d: give a whole number of CPUs, from 1 to %d, or leave it out", podCPUs, f.podCPUs, mostPodCPUs)
+	}
 	for i, name := range f.nodes {
 		switch {
 		case name == "":
@@ -126,6 +134,9 @@ func (f *runFlags) suitClusters(cells []record.Cell) error {
 	}
 	return nil
 }
+
+// mostPodCPUs is more than any machine has.
+const mostPodCPUs = 10_000
 
 // betweenPods reports whether the clients of a cell reach pods on another node by addresses of pods or services: only then is
 // it known whether a tunnel should carry the payload.
@@ -145,7 +156,10 @@ func (f *clusterFlags) observing() bool { return f.observes || f.counts || f.ins
 // own returns the user's cluster, always the same one.
 func (f *clusterFlags) own() *kube.Own {
 	if f.kept == nil {
-		f.kept = kube.NewOwn(kube.OwnOptions{Login: f.login, Nodes: f.nodes, Zones: f.zones, Tolerate: f.tolerate, Image: f.podImage, Run: newID(), Agents: agents, Tools: sent, NodeAgents: f.observing(), NodeDaemons: f.counts, NodePrivileged: f.inspects, Expect: f.expect})
+		f.kept = kube.NewOwn(kube.OwnOptions{
+			Login: f.login, Nodes: f.nodes, Zones: f.zones, Tolerate: f.tolerate, PodCPUs: f.podCPUs, Image: f.podImage, Run: newID(), Agents: agents, Tools: sent,
+			NodeAgents: f.observing(), NodeDaemons: f.counts, NodePrivileged: f.inspects, Expect: f.expect,
+		})
 	}
 	return f.kept
 }
@@ -165,6 +179,7 @@ func (a *app) lodge(ctx context.Context, f *runFlags, cells []record.Cell) error
 		spec      kube.PodSpec
 	}{
 		{f.observes, nodeAgent, "the network of its node (hostNetwork)", kube.PodSpec{HostNetwork: true}},
+		{f.podCPUs > 0, podCPUs, "requests and limits of CPUs", kube.PodSpec{CPUs: f.podCPUs}},
 		{f.counts, nodeDaemons, "the network and the processes of its node (hostNetwork, hostPID)", kube.PodSpec{HostNetwork: true, HostPID: true}},
 		{f.inspects, nodePrivileged, "the network of its node (hostNetwork) and the capability NET_ADMIN", kube.PodSpec{HostNetwork: true, HostPID: f.counts, Privileged: true}},
 	} {

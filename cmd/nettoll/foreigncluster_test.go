@@ -6,11 +6,14 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -206,6 +209,64 @@ func TestBesideForeignCluster(t *testing.T) {
 			}
 		}
 		t.Logf("%s", out)
+	})
+
+	t.Run("CPUs of their own", func(t *testing.T) {
+		if runtime.NumCPU() == 1 {
+			t.Skip("one CPU is for what is not in pods")
+		}
+		dir := t.TempDir()
+		p := start(t, dir, as("viewer", "open", append(quick, "kubernetes:pod", "--hosts", "2", "--workloads", "tcp_rr", "--turns=false", "--placement", "distinct", "--pod-cpus", "1")...)...)
+		p.measures(t)
+		file := good(t, filepath.Join(dir, "x.ndjson"))
+		given := map[string]string{"cpu": "1", "memory": "1Gi"}
+		for _, trial := range file.Trials {
+			for _, e := range trial.Endpoints {
+				if e.Resources == nil || !maps.Equal(e.Resources.Requests, given) || !maps.Equal(e.Resources.Limits, given) {
+					t.Errorf("%s: %s has %+v, want %v", trial.Cell.Key(), e.Name, e.Resources, given)
+				}
+				if own := e.OwnCPUs(); len(own) != 1 || own[0] == 0 || !slices.Equal(e.CPUs, own) {
+					t.Errorf("%s: %s has the CPUs %v for itself, and %v are noted", trial.Cell.Key(), e.Name, own, e.CPUs)
+				}
+			}
+			if cpu := trial.CPU; cpu == nil || len(cpu.Client.CPUs) != 1 || len(cpu.Server.CPUs) != 1 {
+				t.Errorf("%s: of the CPU time is noted: %+v", trial.Cell.Key(), cpu)
+			}
+			for _, w := range trial.Warnings {
+				if w.Code == "cpu-limit" && strings.Contains(w.Text, "no CPUs of their own") {
+					t.Errorf("%s: %s", trial.Cell.Key(), w.Text)
+				}
+			}
+		}
+		out := &bytes.Buffer{}
+		report := exec.Command("nettoll", "report", filepath.Join(dir, "x.ndjson"))
+		report.Stdout = out
+		iferr.Error(t, report.Run())
+		if want := "its pod has requests and limits cpu 1 and memory 1Gi, and CPUs of its own"; !strings.Contains(out.String(), want) {
+			t.Errorf("the report does not say %q:\n%s", want, out)
+		}
+		a.bare(t, "open")
+	})
+
+	// Every node has one CPU less for pods than the machine has.
+	t.Run("too many CPUs", func(t *testing.T) {
+		if runtime.NumCPU() == 1 {
+			t.Skip("pods may have every CPU")
+		}
+		all := strconv.Itoa(runtime.NumCPU())
+		for who, want := range map[[2]string]string{
+			{"viewer", "open"}: "has no node that takes pods: alpha has too few CPUs for pods (" + strconv.Itoa(runtime.NumCPU()-1) + ", and --pod-cpus asks for " + all + "), beta has ",
+			{"tester", "team"}: "no node takes it: 0/2 nodes are available: ", // it does not see the nodes
+		} {
+			p := start(t, t.TempDir(), as(who[0], who[1], append(quick, "kubernetes:pod", "--hosts", "2", "--pod-cpus", all)...)...)
+			p.ends(t, exitFailure)
+			lines := strings.Split(strings.TrimSpace(p.err.String()), "\n")
+			if last := lines[len(lines)-1]; !strings.HasPrefix(last, "nettoll: ") || !strings.Contains(last, want) || !strings.Contains(last, "--pod-cpus") || len(lines) > 2 {
+				t.Errorf("%s is told\n%s\nwant\n%s", who[0], p.err.String(), want)
+			}
+			t.Logf("%s", p.err.String())
+			a.bare(t, who[1])
+		}
 	})
 
 	t.Run("policies that nothing enforces", func(t *testing.T) {

@@ -128,6 +128,7 @@ func sameVenue(was, is *record.Venue) error {
 		}{
 			{privateEngine, v.PrivateEngine}, {privateCluster, v.PrivateCluster},
 			{nodeAgent + ", --" + nodeDaemons + " or --" + nodePrivileged, v.NodeAgent}, {"expect " + v.Expect, v.Expect != ""},
+			{fmt.Sprintf("%s %d", podCPUs, v.PodCPUs), v.PodCPUs > 0},
 		} {
 			if flag.given {
 				given = append(given, "--"+flag.name)

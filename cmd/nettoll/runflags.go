@@ -124,7 +124,7 @@ var resumable = map[string]bool{
 	"resume": true, "dry-run": true, "format": true, "yes": true,
 	"precision": true, "equal-within": true, "min-rounds": true, "max-rounds": true, "time-budget": true,
 	"docker-host": true, privateEngine: true, privateCluster: true, "docker-image": true, "docker-tools": true,
-	"context": true, "kubeconfig": true, "namespace": true, "nodes": true, "zones": true, "tolerate": true, "image": true, nodeAgent: true, nodeDaemons: true, nodePrivileged: true, "expect": true,
+	"context": true, "kubeconfig": true, "namespace": true, "nodes": true, "zones": true, "tolerate": true, podCPUs: true, "image": true, nodeAgent: true, nodeDaemons: true, nodePrivileged: true, "expect": true,
 	"cni-conf": true, "cni-bin": true, "tool-path": true,
 	"hosts-ssh": true, "sudo": true, "address": true, "through-my-network": true,
 }
@@ -268,7 +268,7 @@ func (f *runFlags) venue(cells []record.Cell) *record.Venue {
 	if len(ofEngines(cells)) == 0 && len(ofClusters(cells)) == 0 {
 		return nil
 	}
-	return &record.Venue{PrivateEngine: f.private, PrivateCluster: f.cluster, NodeAgent: f.observing(), Expect: f.expect}
+	return &record.Venue{PrivateEngine: f.private, PrivateCluster: f.cluster, NodeAgent: f.observing(), Expect: f.expect, PodCPUs: f.podCPUs}
 }
 
 // nearest suggests the known name that was probably meant.
@@ -338,6 +338,9 @@ func (f *runFlags) override(s *plan.Suite, named bool) error {
 	}
 	if given("turns") && !s.Turns && !given("together") { // without turns, networks never stand at once
 		s.Together = 0
+	}
+	if given(podCPUs) && s.Turns && !given("together") && s.Together == 0 { // others would take more CPUs of their own
+		s.Together = 1
 	}
 	if given("tools") && !given("workloads") {
 		s.LeaveUndriven()

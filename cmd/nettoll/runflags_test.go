@@ -145,11 +145,11 @@ func TestNotSkipped(t *testing.T) {
 
 // TestVenue checks what the run file holds of the flags that choose engines and clusters.
 func TestVenue(t *testing.T) {
-	f := runFlags{engineFlags: engineFlags{private: true}, clusterFlags: clusterFlags{observes: true, expect: "vxlan"}}
+	f := runFlags{engineFlags: engineFlags{private: true}, clusterFlags: clusterFlags{observes: true, expect: "vxlan", podCPUs: 2}}
 	for network, want := range map[string]*record.Venue{
 		"bridge": nil, "ssh:native": nil,
-		"docker:bridge": {PrivateEngine: true, NodeAgent: true, Expect: "vxlan"}, "swarm:overlay": {PrivateEngine: true, NodeAgent: true, Expect: "vxlan"},
-		"kubernetes:pod": {PrivateEngine: true, NodeAgent: true, Expect: "vxlan"},
+		"docker:bridge": {PrivateEngine: true, NodeAgent: true, Expect: "vxlan", PodCPUs: 2}, "swarm:overlay": {PrivateEngine: true, NodeAgent: true, Expect: "vxlan", PodCPUs: 2},
+		"kubernetes:pod": {PrivateEngine: true, NodeAgent: true, Expect: "vxlan", PodCPUs: 2},
 	} {
 		got := f.venue([]record.Cell{{Network: "host"}, {Network: network}})
 		if (got == nil) != (want == nil) || got != nil && *got != *want {

@@ -166,7 +166,7 @@ func (n *build) run(ctx context.Context, server, client func(i int, s *kube.PodS
 	var specs []kube.PodSpec
 	add := func(count int, on func(int) *plumb.Host, change func(int, *kube.PodSpec)) {
 		for i := range count {
-			s := kube.PodSpec{Node: n.cluster.Nodes[on(i).Index]}
+			s := kube.PodSpec{Node: n.cluster.Nodes[on(i).Index], CPUs: n.cluster.PodCPUs()}
 			if change != nil {
 				change(i, &s)
 			}
@@ -180,6 +180,9 @@ func (n *build) run(ctx context.Context, server, client func(i int, s *kube.PodS
 		}
 		return n.ClientHost(i)
 	}, client)
+	for i := n.Topo.Servers + n.Topo.Clients; i < len(specs); i++ {
+		specs[i].CPUs = 0 // neighbours do not talk
+	}
 	var err error
 	if n.pods, err = n.cluster.Run(ctx, specs...); err != nil {
 		return err
@@ -229,7 +232,7 @@ func native(ctx context.Context, n *build) error {
 func container(ctx context.Context, n *build) error {
 	on := n.cluster.Nodes[0]
 	var err error
-	n.pods, err = n.cluster.Run(ctx, kube.PodSpec{Node: on, Containers: n.Topo.Servers + n.Topo.Clients + n.Topo.Neighbours})
+	n.pods, err = n.cluster.Run(ctx, kube.PodSpec{Node: on, Containers: n.Topo.Servers + n.Topo.Clients + n.Topo.Neighbours, CPUs: n.cluster.PodCPUs()})
 	if err != nil {
 		return err
 	}
@@ -401,7 +404,7 @@ func hairpin(ctx context.Context, n *build) error {
 	on := n.cluster.Nodes[0]
 	var specs []kube.PodSpec
 	for range n.Topo.Servers {
-		specs = append(specs, kube.PodSpec{Node: on, Containers: 1})
+		specs = append(specs, kube.PodSpec{Node: on, Containers: 1, CPUs: n.cluster.PodCPUs()})
 	}
 	for i := range n.Topo.Clients {
 		specs[n.Topo.Pair(i)].Containers++

@@ -264,6 +264,8 @@ node() {
 		evictionHard: {memory.available: "0%", nodefs.available: "0%", nodefs.inodesFree: "0%", imagefs.available: "0%"}
 		imageGCHighThresholdPercent: 100
 	END
+	# Pods that ask for whole CPUs have them to themselves. It needs a CPU that no pod has.
+	(($(nproc) == 1)) || printf 'cpuManagerPolicy: static\nreservedSystemCPUs: "0"\n' >>"$dir/kubelet.yaml"
 	until_so ask /readyz
 	run "$name-kubelet" kubelet --config="$dir/kubelet.yaml" --kubeconfig="$name.kubeconfig" --hostname-override="$name" --node-ip="$at" --cert-dir="$dir/kubelet"
 	run "$name-kube-proxy" kube-proxy --kubeconfig=proxy.kubeconfig --hostname-override="$name" --proxy-mode=nftables --cluster-cidr=$pods --oom-score-adj=0 \
