@@ -67,6 +67,7 @@ type way struct {
 	daemons  []network.Daemon
 	nodes    []network.NodeDaemons
 	pathless bool
+	distant  bool                                // see network.Network
 	shared   []network.Hop                       // further hops of its paths
 	has      []string                            // see network.Info
 	apart    bool                                // see network.Info
@@ -111,7 +112,7 @@ func (f *way) connected(ctx context.Context, topo network.Topology, p platform.P
 	f.w.mu.Unlock()
 	closed := false
 	n := &network.Network{
-		Daemons: f.daemons, NodeDaemons: f.nodes, InForce: f.inForce, Unproved: f.unproved,
+		Daemons: f.daemons, NodeDaemons: f.nodes, InForce: f.inForce, Unproved: f.unproved, Distant: f.distant,
 		Addr: func(platform.Endpoint, platform.Endpoint, network.Family) (netip.Addr, error) {
 			return netip.MustParseAddr("198.18.0.1"), nil
 		},

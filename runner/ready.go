@@ -139,7 +139,8 @@ func (s *session) settle(ctx context.Context, v plan.Visit, patience time.Durati
 	}
 	// quiet: since when there are no packets; calm: since when the CPUs are idle, too.
 	var quiet, calm *moment
-	from, start, lively, noisy := s.born, began, patience > cpuPatience || s.lively(v), false // start is from, but not before began
+	long := patience > cpuPatience
+	from, start, lively, noisy := s.born, began, long || s.lively(v), false // start is from, but not before began
 	if lively {
 		from = began
 	}
@@ -158,6 +159,10 @@ func (s *session) settle(ctx context.Context, v plan.Visit, patience time.Durati
 				return s.settled(began, to, r, false), nil
 			}
 			quiet, calm, noisy = nil, nil, true
+		case long && s.network.Distant:
+			// It is about the CPUs of other machines. To read these for all networks that settle at once would keep them busy, so
+			// they are given the time.
+			quiet = cmp.Or(quiet, &since)
 		case first && !lively || r.cpu <= r.tolerance:
 			quiet, calm = cmp.Or(quiet, &since), cmp.Or(calm, &since)
 		default:

@@ -188,6 +188,27 @@ func TestOthersPacketsAreNoSign(t *testing.T) {
 	})
 }
 
+// TestOtherMachinesAreGivenTime has networks that took a minute to build. Their machines may still work on for a tenth of that: on
+// this one, idle CPUs end the wait, and say nothing of others.
+func TestOtherMachinesAreGivenTime(t *testing.T) {
+	const building = time.Minute
+	for _, distant := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &way{name: "net", distant: distant, connect: func(context.Context, int) error {
+				time.Sleep(building)
+				return nil
+			}}
+			b := newBench(f)
+			b.Settings.MaxRounds = 1
+			_, err := b.run(t, t.Context())
+			iferr.Fatal(t, err)
+			if took := b.w.closed.Sub(b.w.built); (took >= building/10) != distant {
+				t.Errorf("on other machines: %v; it was measured and closed after %v", distant, took)
+			}
+		})
+	}
+}
+
 // TestForeignPacketsInMidTrial: in a network without silent containers, the trial's endpoints receive
 // the packets that are for everybody.
 func TestForeignPacketsInMidTrial(t *testing.T) {
