@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"nettoll/network"
 	"nettoll/sampler"
@@ -12,7 +13,8 @@ import (
 // Agents on nodes of the user's read the counters of the nodes' devices, before and after payload crosses them. Each is in a
 // pod that differs from others only in that it has the network of its node and, if the user wants to know the CPU time of
 // daemons, sees the node's processes (hostPID). It reads the names of these, and the CPU time of those in daemons. If the user
-// lets it, it runs as root and may ask the kernel which connections it translates (CAP_NET_ADMIN).
+// lets it, it runs as root and may ask the kernel which connections it translates (CAP_NET_ADMIN), and which BPF programs run
+// (CAP_SYS_ADMIN).
 
 // daemons are programs that run on nodes of clusters, by the names that the kernel gives their processes (at most 15
 // characters): Kubernetes and container runtimes, then what connects pods, and its helpers.
@@ -38,8 +40,32 @@ func (c *Cluster) Expect() string {
 	return c.own.o.Expect
 }
 
-// Privileged reports whether agents on the nodes may see what these translate.
+// Privileged reports whether agents on the nodes may see what these translate, and which BPF programs run there.
 func (c *Cluster) Privileged() bool { return c.own != nil && c.own.o.NodePrivileged }
+
+// notes are what was found out once about each of several things.
+type notes struct {
+	mu  sync.Mutex
+	all map[string]string
+}
+
+// Once returns what find has returned for a key in the run. Of all networks on the cluster, one at a time finds something.
+func (c *Cluster) Once(key string, find func() (string, error)) (text string, err error) {
+	n := &c.own.notes
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	text, known := n.all[key]
+	if known {
+		return text, nil
+	}
+	if text, err = find(); err == nil {
+		if n.all == nil {
+			n.all = map[string]string{}
+		}
+		n.all[key] = text
+	}
+	return text, err
+}
 
 // observe makes sure that each node of the cluster has an agent, which lives as long as the keeper.
 func (o *Own) observe(ctx context.Context, c *Cluster) error {

@@ -40,7 +40,8 @@ type OwnOptions struct {
 	// Tools are sent to pods that lack them; nil: none are.
 	Tools *bootstrap.Tools
 	// NodeAgents has agents on the nodes, too: see Node.Agent. With NodeDaemons, they see the processes of the nodes. With
-	// NodePrivileged, they have the capability to see what the nodes translate.
+	// NodePrivileged, they have the capabilities to see what the nodes translate, and which
+	// BPF programs run there.
 	NodeAgents     bool
 	NodeDaemons    bool
 	NodePrivileged bool
@@ -80,6 +81,8 @@ type Own struct {
 	keepers  int       // made so far
 	lost     bool      // a keeper has ended, and there is no other one yet
 	absent   absence   // since a keeper has ended
+
+	notes notes
 
 	balancers  int   // made so far
 	balanced   bool  // one had an address
@@ -636,10 +639,10 @@ func (o *Own) look(k *keeper) look {
 			"securityContext": fields{"allowPrivilegeEscalation": false, "capabilities": fields{"drop": []string{"ALL"}}},
 			"volumeMounts":    []fields{{"name": "tmp", "mountPath": "/tmp"}},
 		},
-		// Kubernetes gives capabilities only to root.
+		// Kubernetes gives capabilities only to root, and does not take allowPrivilegeEscalation: false beside SYS_ADMIN.
 		privileged: fields{
-			"runAsNonRoot": false, "runAsUser": 0, "runAsGroup": 0, "allowPrivilegeEscalation": false,
-			"capabilities": fields{"drop": []string{"ALL"}, "add": []string{"NET_ADMIN"}},
+			"runAsNonRoot": false, "runAsUser": 0, "runAsGroup": 0,
+			"capabilities": fields{"drop": []string{"ALL"}, "add": []string{"NET_ADMIN", "SYS_ADMIN"}},
 		},
 		command: func(p *Pod) []string { // in which kubelet replaces $(NAME), and $$ by $
 			return []string{"sh", "-c", strings.ReplaceAll(received(p.mark, p.sees), "$", "$$")}

@@ -24,6 +24,7 @@ type Pair struct {
 	At             netip.AddrPort // where the client reaches the server
 	Own            netip.AddrPort // where packets that are sent to At arrive: the server listens only there
 	OnlyTCP        bool           // UDP does not lead there
+	More           int            // see Greet.More
 	Met            *time.Time     // is set, unless it is nil, when the client has its answer: it takes longer until the server has stopped answering
 }
 
@@ -68,7 +69,7 @@ func meet(ctx context.Context, pairs []Pair, g Greet) (*Unmet, error) {
 	const atOnce = 32 // clients that are asked concurrently
 	errs := atonce.Each(atOnce, pairs, func(i int, p Pair) error {
 		g, got := g, Greeted{}
-		g.To, g.Cookie, g.OnlyTCP = p.At, cookie, p.OnlyTCP
+		g.To, g.Cookie, g.OnlyTCP, g.More = p.At, cookie, p.OnlyTCP, p.More
 		err := p.Client.Call(ctx, MethodGreet, g, &got)
 		if err == nil && !got.Answered {
 			unmet[i] = &Unmet{i, got.Half, got.Last}
@@ -172,6 +173,7 @@ type Greet struct {
 	Within  time.Duration
 	Steady  bool // greet at the interval Steady
 	OnlyTCP bool // not over UDP
+	More    int  // greetings that are answered after the first, over each protocol
 }
 
 // Greeted is the result of a Greet.
@@ -221,6 +223,15 @@ func (g Greet) Run(ctx context.Context) (Greeted, error) {
 		})
 	}
 	greeting.Wait()
+	for i, protocol := range []string{"udp", "tcp"} {
+		for n := 0; n < g.More && answered[i] && !(g.OnlyTCP && i == 0); {
+			if err := g.once(ctx, protocol, connectTime); err == nil {
+				n++
+			} else if last[i] = seen(err); ctx.Err() != nil {
+				answered[i] = false
+			}
+		}
+	}
 	switch {
 	case answered[0] && answered[1]:
 		return Greeted{Answered: true}, nil

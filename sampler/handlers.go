@@ -31,6 +31,7 @@ const (
 	MethodNamed      = "sampler.named"      // []string, names of programs → []Named
 	MethodProcesses  = "sampler.processes"  // []int, PIDs → []time.Duration of CPUTimes
 	MethodTranslated = "sampler.translated" // Dialled → Translated
+	MethodPrograms   = "sampler.programs"   // whether runs are counted from then on → []Program
 )
 
 // Device is a device in a namespace that the agent can reach; "" is its own.
@@ -42,6 +43,7 @@ type Device struct {
 
 // Handlers returns the agent's handlers, for what can only be read, tried or set inside an endpoint.
 func Handlers() map[string]agent.Handler {
+	var runs runCount
 	machine := sync.OnceValues(func() (*CPU, error) { return NewCPU("/proc", "/sys") })
 	return map[string]agent.Handler{
 		MethodCounters: agent.Typed(func(context.Context, struct{}) (map[string]uint64, error) {
@@ -79,6 +81,7 @@ func Handlers() map[string]agent.Handler {
 		MethodGreet:      agent.Typed(func(ctx context.Context, g Greet) (Greeted, error) { return g.Run(ctx) }),
 		MethodNamed:      agent.Typed(func(ctx context.Context, names []string) ([]Named, error) { return FindNamed(ctx, "/proc", names) }),
 		MethodProcesses:  agent.Typed(func(_ context.Context, pids []int) ([]time.Duration, error) { return CPUTimes(pids) }),
+		MethodPrograms:   agent.Typed(func(_ context.Context, count bool) ([]Program, error) { return runs.read(count) }),
 		MethodTranslated: agent.Typed(func(_ context.Context, d Dialled) (Translated, error) { return d.Find("/proc") }),
 		MethodCondition:  agent.Typed(func(_ context.Context, c Condition) (string, error) { return c.Set() }),
 	}

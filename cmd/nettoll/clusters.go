@@ -51,7 +51,7 @@ func (f *clusterFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.podImage, "image", "", "image of the pods, any that has a shell (default "+kube.DefaultImage+")")
 	fl.BoolVar(&f.observes, nodeAgent, false, "prove what carries the payload between pods, by a pod on each node with the node's network (hostNetwork), which reads its counters")
 	fl.BoolVar(&f.counts, nodeDaemons, false, "record the CPU time of the nodes' daemons (kubelet, kube-proxy, CNI agents), by the pods of --"+nodeAgent+", which then see the processes of their node (hostPID)")
-	fl.BoolVar(&f.inspects, nodePrivileged, false, "find out what translates the addresses of services (conntrack, IPVS), by the pods of --"+nodeAgent+", which then run as root with the capability NET_ADMIN")
+	fl.BoolVar(&f.inspects, nodePrivileged, false, "find out what translates the addresses of services (conntrack, IPVS), and which BPF programs packets run through, by the pods of --"+nodeAgent+", which are then root with NET_ADMIN and SYS_ADMIN")
 	fl.StringVar(&f.expect, "expect", "", "with --"+nodeAgent+", what carries the payload from node to node ("+strings.Join(kube.Expectable, ", ")+"): trials where it is something else are invalid")
 	fl.BoolVar(&f.cluster, privateCluster, false, "start Kubernetes clusters for this run, on hosts of the lab, and end them with it")
 }
@@ -181,7 +181,7 @@ func (a *app) lodge(ctx context.Context, f *runFlags, cells []record.Cell) error
 		{f.observes, nodeAgent, "the network of its node (hostNetwork)", kube.PodSpec{HostNetwork: true}},
 		{f.podCPUs > 0, podCPUs, "requests and limits of CPUs", kube.PodSpec{CPUs: f.podCPUs}},
 		{f.counts, nodeDaemons, "the network and the processes of its node (hostNetwork, hostPID)", kube.PodSpec{HostNetwork: true, HostPID: true}},
-		{f.inspects, nodePrivileged, "the network of its node (hostNetwork) and the capability NET_ADMIN", kube.PodSpec{HostNetwork: true, HostPID: f.counts, Privileged: true}},
+		{f.inspects, nodePrivileged, "the network of its node (hostNetwork) and the capabilities NET_ADMIN and SYS_ADMIN", kube.PodSpec{HostNetwork: true, HostPID: f.counts, Privileged: true}},
 	} {
 		if err != nil || !needs.given {
 			continue

@@ -62,7 +62,7 @@ func Connections(path string, to netip.Addr, first, last int, other []netip.Addr
 		})
 	})
 	if err != nil {
-		return t, fmt.Errorf("list tracked connections to %s: %w", to, err)
+		return t, fmt.Errorf("list tracked connections: %w", err)
 	}
 	return t, nil
 }

@@ -155,6 +155,9 @@ func (v variant) build(ctx context.Context, topo network.Topology, p platform.Pl
 	if err == nil {
 		err = n.countDaemons(ctx)
 	}
+	if err == nil && n.cluster.Privileged() {
+		err = n.notePrograms(ctx, v.Name)
+	}
 	if err != nil {
 		return nil, n.Abandon(ctx, err)
 	}

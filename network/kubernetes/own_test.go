@@ -10,14 +10,17 @@ import (
 	"testing"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 	"golang.zx2c4.com/wireguard/wgctrl/wgtypes"
 
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
+	"nettoll/internal/testutil/bpfprogram"
 	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/shellimage"
 	"nettoll/kube"
+	"nettoll/network"
 	"nettoll/network/kubernetes"
 	"nettoll/network/networktest"
 	"nettoll/platform"
@@ -29,7 +32,7 @@ import (
 )
 
 // TestNodeAgents uses a private cluster as if it were the user's. Agents on its nodes find what carries the payload between
-// pods, and whether that is what is expected, and what translates the addresses of services.
+// pods, and whether that is what is expected, what translates the addresses of services, and which BPF programs packets run through.
 func TestNodeAgents(t *testing.T) {
 	platformtest.Require(t, "kubelet", kube.Available(nil))
 	hosts, err := lab.New().Hosts(t.Context(), platform.HostRequest{Count: 2})
@@ -40,7 +43,24 @@ func TestNodeAgents(t *testing.T) {
 	t.Cleanup(func() { iferr.Error(t, c.Stop(context.Background())) })
 	agents := shellimage.Agents(t)
 	uplinks := [2]string{c.Nodes[0].Uplink().Device, c.Nodes[1].Uplink().Device}
-	all, two := []string{"native", "pod", "service", "nodeport", "native", "service"}, []string{"native", "pod"}
+	as := func(o kube.OwnOptions) *kube.Own {
+		o.Login = kube.Login{Config: c.Server.Config(kube.Admin), Dial: func(ctx context.Context, network, addr string) (conn net.Conn, err error) {
+			err = netns.Do(c.Nodes[0].Facts().NetNS, func() error {
+				conn, err = (&net.Dialer{}).DialContext(ctx, network, addr)
+				return err
+			})
+			return conn, err
+		}}
+		o.Nodes, o.Image, o.Agents = []string{"h1", "h2"}, kube.AgentImage, agents
+		own := kube.NewOwn(o)
+		t.Cleanup(func() { iferr.Error(t, own.Close(context.Background())) })
+		return own
+	}
+	t.Run("privileged", func(t *testing.T) {
+		filter(t, c.Nodes[1].Facts().NetNS, uplinks[1])
+		privileged(t, platforms.New(platforms.Options{Own: as(kube.OwnOptions{Run: "privileged01", NodeAgents: true, NodePrivileged: true})}))
+	})
+	all, two := []string{"native", "pod", "service"}, []string{"native", "pod"}
 	for _, k := range []struct {
 		name, expect, wrong string
 		networks            []string
@@ -59,27 +79,13 @@ func TestNodeAgents(t *testing.T) {
 				out, in = append([]string{"h2/" + tunnelDevice}, out...), append(in, "h1/"+tunnelDevice)
 			}
 			counts := k.expect == "plain" && k.wrong == ""
-			own := kube.NewOwn(kube.OwnOptions{
-				Login: kube.Login{Config: c.Server.Config(kube.Admin), Dial: func(ctx context.Context, network, addr string) (conn net.Conn, err error) {
-					err = netns.Do(c.Nodes[0].Facts().NetNS, func() error {
-						conn, err = (&net.Dialer{}).DialContext(ctx, network, addr)
-						return err
-					})
-					return conn, err
-				}},
-				Nodes: []string{"h1", "h2"}, Image: kube.AgentImage, Run: strings.ReplaceAll(k.name, " ", "-") + "0123456789",
-				Agents:     agents,
-				NodeAgents: true, NodeDaemons: counts, NodePrivileged: counts, Expect: k.expect,
+			own := as(kube.OwnOptions{
+				Run: strings.ReplaceAll(k.name, " ", "-") + "0123456789", NodeAgents: true, NodeDaemons: counts, Expect: k.expect,
 			})
-			t.Cleanup(func() { iferr.Error(t, own.Close(context.Background())) })
 			var cells []record.Cell
 			for _, name := range k.networks {
-				family := 4
-				if len(cells) > 3 {
-					family = 6
-				}
 				cells = append(cells, record.Cell{
-					Network: "kubernetes:" + name, Baseline: "kubernetes:native", Hosts: 2, Family: family, Servers: 1, Clients: 1,
+					Network: "kubernetes:" + name, Baseline: "kubernetes:native", Hosts: 2, Family: 4, Servers: 1, Clients: 1,
 					Tool: engine.Name, Workload: record.TCPRR, Placement: record.PlacementFree, Options: record.Options{Congestion: "reno"}, // which pods may choose
 				})
 			}
@@ -101,29 +107,21 @@ func TestNodeAgents(t *testing.T) {
 						used[d.Name] += d.CPU
 					}
 				}
-				if told := about("node-daemon-cpu", "", trial) == ""; told && (seen["kubelet"] != counts || seen["containerd"] != counts) {
+				if told := about("node-daemon-cpu", trial) == ""; told && (seen["kubelet"] != counts || seen["containerd"] != counts) {
 					t.Errorf("%s: the CPU time of daemons is known for %v", trial.Cell.Network, seen)
 				}
 				if !slices.Equal(got, want) {
 					t.Errorf("%s: the path is %v, want %v", trial.Cell.Network, got, want)
 				}
-				translator := map[string]string{"kubernetes:service": "h2", "kubernetes:nodeport": "h1"}[trial.Cell.Network]
-				translation, unproved := "", ""
-				switch {
-				case translator == "":
-				case counts:
-					translation = "the addresses that clients dial were translated by conntrack (DNAT) on " + translator
-				default:
+				unproved := ""
+				if trial.Cell.Network == "kubernetes:service" {
 					unproved = "what translates the addresses that clients dial is not proved (--node-privileged)"
 				}
-				if said := about("remark", "translated", trial); said != translation {
-					t.Errorf("%s, IPv%d: %q, want %q", trial.Cell.Network, trial.Cell.Family, said, translation)
-				}
-				if said := about("path-unproved", "", trial); said != unproved {
-					t.Errorf("%s, IPv%d: not proved: %q, want %q", trial.Cell.Network, trial.Cell.Family, said, unproved)
+				if said := about("path-unproved", trial); said != unproved {
+					t.Errorf("%s: not proved: %q, want %q", trial.Cell.Network, said, unproved)
 				}
 				status, reason := record.OK, ""
-				if trial.Cell.Network != "kubernetes:nodeport" && !trial.Cell.IsNative() && k.wrong != "" {
+				if !trial.Cell.IsNative() && k.wrong != "" {
 					status, reason = record.Invalid, k.wrong
 				}
 				if trial.Status != status || !strings.HasPrefix(trial.Reason, reason) {
@@ -199,13 +197,62 @@ func encrypts(n *nl.NS, node int, remote netip.Addr) error {
 	}}})
 }
 
-// about returns the warnings of a trial that have a code and contain some words.
-func about(code, words string, trial record.Trial) string {
-	var all []string
-	for _, w := range trial.Warnings {
-		if w.Code == code && strings.Contains(w.Text, words) {
-			all = append(all, w.Text)
+// about returns the warnings of a trial that have a code.
+func about(code string, trial record.Trial) string {
+	of := record.Those(trial.Warnings, func(w record.Warning) bool { return w.Code == code })
+	return strings.Join(record.Each(of, func(w record.Warning) string { return w.Text }), "; ")
+}
+
+// privileged builds networks on a cluster whose nodes have agents that may ask the kernel. On h2's card is the filter.
+func privileged(t *testing.T, on platform.Platform) {
+	where := map[string]string{"pod": "", "service": "h2", "nodeport": "h1", "hostport": "h1", "service-hairpin": "h1"}
+	for name, translates := range where {
+		topo := networktest.Pair
+		out, what := topo.Hosts, ""
+		if name == "service-hairpin" {
+			topo.Hosts, out = 1, 0
 		}
+		n, err := named(name).Connect(t.Context(), topo, on)
+		iferr.Fatal(t, err)
+		if translates != "" {
+			what = "the addresses that clients dial were translated by conntrack (DNAT) on " + translates
+		}
+		for _, f := range []network.Family{network.IPv4, network.IPv6} {
+			said, unproved := "", ""
+			if n.Translator != nil {
+				said, unproved = n.Translator(t.Context(), f)
+			}
+			if said != what || unproved != "" || n.Unproved != nil {
+				t.Errorf("%s, IPv%d: %q, want %q; not proved: %q, %q", name, f, said, what, unproved, n.Unproved)
+			}
+		}
+		said := strings.Join(n.Remarks(), "; ")
+		// Both nodes have the kernel of this machine.
+		if strings.Contains(said, "translates") || strings.Contains(said, "nettoll_idle") || strings.Count(said, "nettoll_out (sched_cls)") != out {
+			t.Errorf("%s: %s", name, said)
+		}
+		iferr.Error(t, n.Close(t.Context()))
 	}
-	return strings.Join(all, "; ")
+}
+
+// filter has a BPF program run for each packet that leaves by a device, and loads another one that nothing runs.
+func filter(t *testing.T, ns, device string) {
+	t.Helper()
+	fd := bpfprogram.Load(t, unix.BPF_PROG_TYPE_SCHED_CLS, "nettoll_out", -1) // no verdict
+	bpfprogram.Load(t, unix.BPF_PROG_TYPE_SCHED_CLS, "nettoll_idle", -1)
+	iferr.Fatal(t, netns.Do(ns, func() error {
+		l, err := netlink.LinkByName(device)
+		if err != nil {
+			return err
+		}
+		of := l.Attrs().Index
+		all := netlink.QdiscAttrs{LinkIndex: of, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}
+		if err := netlink.QdiscAdd(&netlink.GenericQdisc{QdiscAttrs: all, QdiscType: "clsact"}); err != nil {
+			return err
+		}
+		return netlink.FilterAdd(&netlink.BpfFilter{
+			FilterAttrs: netlink.FilterAttrs{LinkIndex: of, Parent: netlink.HANDLE_MIN_EGRESS, Handle: 1, Protocol: unix.ETH_P_ALL},
+			Fd:          fd, Name: "nettoll", DirectAction: true,
+		})
+	}))
 }

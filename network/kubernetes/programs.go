@@ -1,0 +1,167 @@
+package kubernetes
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"nettoll/internal/await"
+	"nettoll/kube"
+	"nettoll/network"
+	"nettoll/record"
+	"nettoll/sampler"
+)
+
+// Agents on nodes of the user's that may ask the kernel find the BPF programs that packets run through. Counting how often programs
+// run costs each run some nanoseconds, so it is done when a network has been built, while no turn or trial runs. Others use the
+// nodes, too: a program is one that packets run through if it has run at least as often as greetings crossed, in several whiles,
+// in addition to what it runs when there are none.
+
+const (
+	watches   = 3                      // how often it is watched without greetings, and then with them
+	greeted   = 50                     // times in each of these
+	unwatched = 300 * time.Millisecond // how long it is watched without
+	mostNamed = 12                     // programs of a node
+)
+
+// watchTime bounds the greetings of a watch.
+const watchTime = 10 * time.Second
+
+// runs is how often programs of a node have run.
+type runs struct {
+	before, idle, after []sampler.Program // in this order, without and then with greetings
+	share               float64           // how long the greetings took, as a share of the time without
+}
+
+// notePrograms remarks on the programs that greetings run through, which it finds for the first network of a kind.
+func (n *build) notePrograms(ctx context.Context, name string) error {
+	topo := n.Topo
+	topo.FirstPort = 0 // another one in each round
+	text, err := n.cluster.Once(fmt.Sprintf("programs %s %+v", name, topo), func() (string, error) { return n.programs(ctx) })
+	if err != nil {
+		return fmt.Errorf("BPF programs: %w", err)
+	}
+	if text != "" {
+		n.Notes = append(n.Notes, text)
+	}
+	return nil
+}
+
+// programs says which programs greetings run through. Afterwards runs are not counted any more, or the agent that did so is gone.
+func (n *build) programs(ctx context.Context) (text string, err error) {
+	families := n.dialled()
+	if len(families) == 0 {
+		return "", nil
+	}
+	all, err := n.watch(ctx, families[0])
+	for i := range n.talking() {
+		_, errEnd := n.readPrograms(context.WithoutCancel(ctx), i, false)
+		if errEnd != nil && err == nil {
+			return "", errEnd
+		}
+	}
+	if err != nil {
+		return "which BPF programs packets run through is not known: " + err.Error(), ctx.Err()
+	}
+	var on []string
+	for i, h := range slices.Backward(n.talking()) {
+		on = append(on, "on "+h.Name()+" "+programsIn(all[i]))
+	}
+	return "BPF programs that ran whenever greetings crossed: " + strings.Join(on, "; "), nil
+}
+
+// watch counts runs on all nodes, which go on being counted when it returns.
+func (n *build) watch(ctx context.Context, f network.Family) (all [][]runs, err error) {
+	hosts := n.talking()
+	all = make([][]runs, len(hosts))
+	read := func(into func(*runs) *[]sampler.Program) error {
+		for i := range hosts {
+			list, err := n.readPrograms(ctx, i, true)
+			if err != nil {
+				return err
+			}
+			*into(&all[i][len(all[i])-1]) = list
+		}
+		return nil
+	}
+	pairs := n.greeting(f, func(p kube.Ports) int { return p.Last })
+	for i := range pairs {
+		pairs[i].More = greeted - 1
+	}
+	for range watches {
+		for i := range all {
+			all[i] = append(all[i], runs{})
+		}
+		if err := read(func(r *runs) *[]sampler.Program { return &r.before }); err != nil {
+			return nil, err
+		}
+		if err := await.Sleep(ctx, unwatched); err != nil {
+			return nil, err
+		}
+		if err := read(func(r *runs) *[]sampler.Program { return &r.idle }); err != nil {
+			return nil, err
+		}
+		began := time.Now()
+		un, err := n.meet(ctx, sampler.Meet, watchTime, pairs...)
+		if err != nil {
+			return nil, err
+		}
+		if un != nil {
+			return nil, fmt.Errorf("greetings: %s", un.text)
+		}
+		if err := read(func(r *runs) *[]sampler.Program { return &r.after }); err != nil {
+			return nil, err
+		}
+		for i := range all {
+			all[i][len(all[i])-1].share = time.Since(began).Seconds() / unwatched.Seconds()
+		}
+	}
+	return all, nil
+}
+
+// readPrograms lists the programs of the node of one of the hosts that talk.
+func (n *build) readPrograms(ctx context.Context, host int, count bool) (all []sampler.Program, err error) {
+	h := n.talking()[host]
+	err = n.cluster.Nodes[h.Index].Agent.Call(ctx, sampler.MethodPrograms, count, &all)
+	if err != nil {
+		err = fmt.Errorf("on %s: %w", h.Name(), err)
+	}
+	return all, err
+}
+
+// programsIn names the programs that ran for greetings in all watches; "none" if there are none.
+func programsIn(all []runs) string {
+	var names []string
+	for _, p := range all[len(all)-1].after {
+		if slices.ContainsFunc(all, func(r runs) bool { return r.greetings(p) < greeted }) {
+			continue
+		}
+		names = append(names, cmp.Or(p.Name, "unnamed")+" ("+p.Type+")")
+	}
+	if names == nil {
+		return "none"
+	}
+	slices.Sort(names)
+	counted := record.Each(record.Gather(names, func(name string) string { return name }), func(alike []string) string {
+		if len(alike) > 1 {
+			return fmt.Sprintf("%d of %s", len(alike), alike[0])
+		}
+		return alike[0]
+	})
+	if more := len(counted) - mostNamed; more > 0 {
+		counted = append(counted[:mostNamed], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(counted, ", ")
+}
+
+// greetings returns how often a program ran for greetings, as far as is known.
+func (r runs) greetings(p sampler.Program) float64 {
+	of := func(all []sampler.Program) float64 {
+		one, _ := record.First(all, func(o sampler.Program) bool { return o.ID == p.ID })
+		return float64(one.Runs)
+	}
+	return of(r.after) - of(r.idle) - (of(r.idle)-of(r.before))*r.share
+}

@@ -1,0 +1,61 @@
+package sampler
+
+import (
+	"os"
+	"slices"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"nettoll/internal/testutil/bpfprogram"
+	"nettoll/internal/testutil/iferr"
+)
+
+// TestRunsOfPrograms has a program run, which filters what a socket receives. Runs are counted only between the calls that say so.
+func TestRunsOfPrograms(t *testing.T) {
+	filter, idle := bpfprogram.Load(t, unix.BPF_PROG_TYPE_SOCKET_FILTER, "nettoll_filter", -1), bpfprogram.Load(t, unix.BPF_PROG_TYPE_SCHED_CLS, "nettoll_idle", 0)
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	iferr.Fatal(t, err)
+	defer unix.Close(pair[0])
+	defer unix.Close(pair[1])
+	iferr.Fatal(t, unix.SetsockoptInt(pair[1], unix.SOL_SOCKET, unix.SO_ATTACH_BPF, filter))
+	send := func(times int) {
+		t.Helper()
+		for range times {
+			_, err := unix.Write(pair[0], []byte{1})
+			iferr.Fatal(t, err)
+			_, err = unix.Read(pair[1], make([]byte, 1))
+			iferr.Fatal(t, err)
+		}
+	}
+	var counts runCount
+	find := func(on bool, name string) Program {
+		t.Helper()
+		all, err := counts.read(on)
+		iferr.Fatal(t, err)
+		i := slices.IndexFunc(all, func(p Program) bool { return p.Name == name })
+		if i < 0 {
+			t.Fatalf("%s is not among %+v", name, all)
+		}
+		return all[i]
+	}
+	before := find(true, "nettoll_filter")
+	send(7)
+	after, other := find(true, "nettoll_filter"), find(false, "nettoll_idle")
+	if after.Runs-before.Runs != 7 || after.Type != "socket_filter" {
+		t.Errorf("before: %+v, after: %+v", before, after)
+	}
+	if other.Runs != 0 || other.Type != "sched_cls" {
+		t.Errorf("%+v, file descriptor %d", other, idle)
+	}
+	if counts.ends != nil {
+		t.Error("runs are still counted")
+	}
+	if always, _ := os.ReadFile("/proc/sys/kernel/bpf_stats_enabled"); string(always) == "1\n" {
+		return
+	}
+	send(3)
+	if again := find(false, "nettoll_filter"); again.Runs != after.Runs {
+		t.Errorf("%d runs were counted when nobody wanted it", again.Runs-after.Runs)
+	}
+}
