@@ -277,6 +277,44 @@ func TestBesideForeignCluster(t *testing.T) {
 		a.bare(t, "open")
 	})
 
+	t.Run("zones and taints", func(t *testing.T) {
+		node := func(name string, zone, taints any) {
+			a.ask(t, http.MethodPatch, "/api/v1/nodes/"+name, object{
+				"metadata": object{"labels": object{"topology.kubernetes.io/zone": zone}}, "spec": object{"taints": taints},
+			}, nil)
+		}
+		node("alpha", "here", nil)
+		node("beta", "there", []object{{"key": "dedicated", "effect": "NoExecute"}})
+		defer node("alpha", nil, nil)
+		defer node("beta", nil, nil)
+		across := append(quick, "kubernetes:pod", "--hosts", "2", "--workloads", "tcp_rr")
+		for want, flags := range map[string][]string{
+			"it has alpha, and beta has the taint dedicated (--tolerate ignores it)":                                           nil,
+			"has no two such nodes that take pods; it has alpha in here, beta has the taint dedicated (--tolerate ignores it)": {"--zones", "cross"},
+			"has no two such nodes that take pods; it has alpha in here, beta in there":                                        {"--zones", "same", "--tolerate", "dedicated"},
+		} {
+			p := start(t, t.TempDir(), as("viewer", "open", append(across, flags...)...)...)
+			p.ends(t, exitFailure)
+			if said := p.err.String(); !strings.Contains(said, want) {
+				t.Errorf("%v: it said\n%s\nwant\n%s", flags, said, want)
+			}
+		}
+		dir := t.TempDir()
+		p := start(t, dir, as("viewer", "open", append(across, "--zones", "cross", "--tolerate", "dedicated")...)...)
+		p.measures(t)
+		if want := "namespace open, nodes alpha in here, beta in there\n"; !strings.Contains(p.err.String(), want) {
+			t.Errorf("it does not say %q:\n%s", want, p.err.String())
+		}
+		for _, trial := range good(t, filepath.Join(dir, "x.ndjson")).Trials {
+			for _, end := range trial.Endpoints {
+				if want := map[string]string{"h1": "node alpha in here", "h2": "node beta in there"}[end.Host]; want == "" || !strings.HasSuffix(end.Platform, ", "+want) {
+					t.Errorf("%s: %s on %s is recorded to be on %s", trial.Cell.Key(), end.Name, end.Host, end.Platform)
+				}
+			}
+		}
+		a.bare(t, "open")
+	})
+
 	// The user may neither make services, nor use hostNetwork, nor list nodes.
 	t.Run("poor rights", func(t *testing.T) {
 		dir := t.TempDir()
