@@ -296,13 +296,14 @@ func (r *relay) cut(last int) {
 	}
 }
 
-// TestKubernetesFault kills the API server of a private cluster in mid-trial. The next round is measured on a new cluster.
+// TestKubernetesFault kills the API server of a private cluster in mid-trial. The next round is measured on a new cluster. A network
+// of the lab, which is in the same table as that of the cluster, goes on.
 func TestKubernetesFault(t *testing.T) {
 	requireCluster(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.ndjson")
 	was := before(t)
-	p := start(t, dir, append([]string{"run", "--private-cluster", "-o", "x.ndjson"}, faulty(3, "kubernetes:pod")...)...)
+	p := start(t, dir, append([]string{"run", "--private-cluster", "-o", "x.ndjson"}, faulty(3, "kubernetes:pod", "routed", "--baseline", "routed")...)...)
 	kubelet := 0
 	late(t, p, "the cluster runs", func() bool {
 		for _, pid := range descendants(p.Process.Pid) {
@@ -325,6 +326,13 @@ func TestKubernetesFault(t *testing.T) {
 	inMidTrial(t, p, path, 2, kubelet, "cni0")
 	iferr.Fatal(t, syscall.Kill(server, syscall.SIGKILL))
 	outlived(t, p, path, 6, map[int]string{2: "kube-apiserver on h1 ended (signal: killed)"})
+	file := read(t, path)
+	for _, trial := range file.Trials {
+		if trial.Cell.Network == "routed" && trial.Status != record.OK {
+			t.Errorf("routed in round %d: %s: %s", trial.Round, trial.Status, trial.Reason)
+		}
+	}
+	oneTable(t, file, "kubernetes:pod", "routed")
 	was.check(t, made)
 	groupsGone(t, held)
 }

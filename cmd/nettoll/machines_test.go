@@ -111,6 +111,15 @@ func TestMachinesBesideTheLab(t *testing.T) {
 	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{}, sshtest.Machine{})
 	file, _ := runOn(t, "ssh:vxlan", "vxlan", "--baseline", "native", "--hosts", "2", "--hosts-ssh", "a,b", "--through-my-network", "--workloads", record.TCPRR)
 	allGood(t, file)
+	oneTable(t, file, "native", "ssh:vxlan", "vxlan")
+	for i := range lan.Hosts {
+		lan.Empty(t, i)
+	}
+}
+
+// oneTable checks that a run has one table, with these networks, and that all are compared with the baseline among them.
+func oneTable(t *testing.T, file *record.File, want ...string) {
+	t.Helper()
 	scenarios := analysis.Analyze(file).Scenarios
 	if len(scenarios) != 1 {
 		t.Fatalf("%d tables", len(scenarios))
@@ -122,11 +131,8 @@ func TestMachinesBesideTheLab(t *testing.T) {
 			t.Errorf("%s is not compared with the baseline: %v", row.Cell.Network, row.Warnings)
 		}
 	}
-	if slices.Sort(all); !slices.Equal(all, []string{"native", "ssh:vxlan", "vxlan"}) {
+	if slices.Sort(all); !slices.Equal(all, want) {
 		t.Errorf("the table has %v", all)
-	}
-	for i := range lan.Hosts {
-		lan.Empty(t, i)
 	}
 }
 
