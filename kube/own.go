@@ -73,6 +73,7 @@ type Own struct {
 	probed   bool
 	nodes    []string          // their names in the cluster, the servers' first
 	zones    map[string]string // of the nodes, where they are known
+	claims   map[string]Claim  // of the nodes' CNI plugin
 	why      []string          // why other nodes are not used
 	no       error             // why the cluster refuses all pods
 	blind    bool              // nodes cannot be listed, and none is named: the scheduler finds them
@@ -267,8 +268,8 @@ func (o *Own) prefix() string {
 // nodeState is what the API says of a node.
 type nodeState struct {
 	Metadata struct {
-		Name   string
-		Labels map[string]string
+		Name                string
+		Labels, Annotations map[string]string
 	}
 	Spec struct {
 		Unschedulable bool
@@ -345,9 +346,9 @@ func (o *Own) choose(ctx context.Context) error {
 		return o.refused("nodes", err)
 	}
 	slices.SortFunc(all.Items, func(a, b nodeState) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
-	o.zones = map[string]string{}
+	o.zones, o.claims = map[string]string{}, map[string]Claim{}
 	for _, n := range all.Items {
-		o.zones[n.name()] = n.zone()
+		o.zones[n.name()], o.claims[n.name()] = n.zone(), claimed(n.Metadata.Annotations)
 	}
 	if len(o.o.Nodes) > 0 {
 		return o.named(all.Items)
@@ -541,7 +542,7 @@ func (o *Own) Use(ctx context.Context, count int) (*Cluster, error) {
 	}
 	c := o.cluster(o.keeper)
 	for i, name := range o.nodes[:count] {
-		c.Nodes = append(c.Nodes, &Node{Host: ownNode{fmt.Sprintf("h%d", i+1), o}, Index: i, As: name, cluster: c})
+		c.Nodes = append(c.Nodes, &Node{Host: ownNode{fmt.Sprintf("h%d", i+1), o}, Index: i, As: name, Claim: o.claims[name], cluster: c})
 	}
 	if o.o.NodeAgents {
 		if err := o.observe(ctx, c); err != nil {

@@ -146,9 +146,8 @@ type Network struct {
 	Remarks func() []string
 	// Unproved says what of the path is not proved, and why; each becomes a warning of every trial.
 	Unproved []string
-	// Found describes the hops with May that the payload of a trial crossed. unproved says what these do not prove, and wrong
-	// how they contradict what the user expects. Each is "" if there is nothing to say.
-	Found func(crossed []Hop) (remark, unproved, wrong string)
+	// Found describes the hops with May that the payload of a trial crossed.
+	Found func(crossed []Hop) Finding
 	// Translator says what has translated the addresses that the clients of a trial dialled, which has just ended, or why that is
 	// not proved. It may take some milliseconds, and cause traffic.
 	Translator func(ctx context.Context, f Family) (remark, unproved string)
@@ -210,6 +209,14 @@ func (t Topology) Ports(server int) (first, last int) {
 	size := (1 + 2*clients + blockSize - 1) / blockSize * blockSize
 	first = cmp.Or(t.FirstPort, firstPort) + size*server
 	return first, first + size - 1
+}
+
+// Finding is what hops with May say of a path. Each part is "" if there is nothing to say.
+type Finding struct {
+	Remark   string // what the payload crossed
+	Unproved string // what that does not prove
+	Doubt    string // how it differs from what those who have built the network say of it
+	Wrong    string // how it contradicts what the user expects; then the trial is invalid
 }
 
 // Hop is a counter on a path, such as a device or a rule.

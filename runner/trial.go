@@ -264,11 +264,12 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	addShares(t)
 	unproved, unexpected := s.network.Unproved, ""
 	if s.network.Found != nil {
-		found, not, wrong := s.network.Found(p.found)
-		t.Warnings = append(t.Warnings, record.Warn(found != "", "path-found", "%s", found)...)
-		unexpected = wrong
-		if not != "" {
-			unproved = append(slices.Clone(unproved), not)
+		found := s.network.Found(p.found)
+		t.Warnings = append(t.Warnings, record.Warn(found.Remark != "", "path-found", "%s", found.Remark)...)
+		t.Warnings = append(t.Warnings, record.Warn(found.Doubt != "", "path-not-claimed", "%s", found.Doubt)...)
+		unexpected = found.Wrong
+		if found.Unproved != "" {
+			unproved = append(slices.Clone(unproved), found.Unproved)
 		}
 	}
 	if s.network.Translator != nil {

@@ -104,7 +104,7 @@ func (n *build) uplinks(from, to *plumb.Host) []network.Hop {
 }
 
 // onCard says which devices of the user's machines counted the payload of a tunnel.
-func (n *build) onCard(crossed []network.Hop) (remark, unproved, wrong string) {
+func (n *build) onCard(crossed []network.Hop) network.Finding {
 	var by, not []string
 	for _, node := range n.talking() { // the payload crosses no other host
 		card := node.Host.UplinkHop().Name
@@ -115,7 +115,7 @@ func (n *build) onCard(crossed []network.Hop) (remark, unproved, wrong string) {
 		}
 	}
 	if not == nil {
-		return "by their counters, " + strings.Join(by, " and ") + " carried the payload between the machines", "", ""
+		return network.Finding{Remark: "by their counters, " + strings.Join(by, " and ") + " carried the payload between the machines"}
 	}
-	return "", "what carried the payload between the machines is not proved: by its counters, it was not " + strings.Join(not, " or "), ""
+	return network.Finding{Unproved: "what carried the payload between the machines is not proved: by its counters, it was not " + strings.Join(not, " or ")}
 }

@@ -6,6 +6,7 @@ import (
 
 	"nettoll/docker/engine"
 	"nettoll/internal/plumb"
+	"nettoll/network"
 	"nettoll/platform"
 )
 
@@ -25,13 +26,13 @@ func onTwoOfThree() *build {
 func TestCardsOfMachinesWithoutContainers(t *testing.T) {
 	n := onTwoOfThree()
 	hops := plumb.UplinkHops(n.Hosts[1], n.Hosts[0])
-	remark, unproved, wrong := n.onCard(hops)
-	if remark != "by their counters, h1/eth0 and h2/eth0 carried the payload between the machines" || unproved != "" || wrong != "" {
-		t.Errorf("%s; %s; %s", remark, unproved, wrong)
+	got, want := n.onCard(hops), network.Finding{Remark: "by their counters, h1/eth0 and h2/eth0 carried the payload between the machines"}
+	if got != want {
+		t.Errorf("%+v", got)
 	}
-	remark, unproved, wrong = n.onCard(hops[:1])
-	if remark != "" || unproved != "what carried the payload between the machines is not proved: by its counters, it was not h1/eth0" || wrong != "" {
-		t.Errorf("by one card: %s; %s; %s", remark, unproved, wrong)
+	got, want = n.onCard(hops[:1]), network.Finding{Unproved: "what carried the payload between the machines is not proved: by its counters, it was not h1/eth0"}
+	if got != want {
+		t.Errorf("by one card: %+v", got)
 	}
 }
 

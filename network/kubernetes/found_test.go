@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"nettoll/internal/plumb"
+	"nettoll/kube"
 	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/sampler"
@@ -43,22 +44,52 @@ func TestWhatIsExpected(t *testing.T) {
 		{"plain", "path not proved: nothing that leads out of h1 has counted the payload, and plain is expected to carry it", []network.Hop{pod, bridge, card, farBridge}},
 	} {
 		o := &observed{hosts: []*plumb.Host{server, client}, own: own, expect: c.expect}
-		if _, _, wrong := o.found(c.crossed); wrong != c.wrong {
-			t.Errorf("expected %q: %q, want %q", c.expect, wrong, c.wrong)
+		if got := o.found(c.crossed).Wrong; got != c.wrong {
+			t.Errorf("expected %q: %q, want %q", c.expect, got, c.wrong)
 		}
 	}
-	one, unproved, _ := (&observed{hosts: []*plumb.Host{client}, own: own, expect: "vxlan"}).found([]network.Hop{pod, pod})
-	if want := "counters of the nodes show what carried the payload: on h2 the pods' veth (port of cni0)"; one != want || unproved != "" {
-		t.Errorf("%q, want %q; not proved: %q", one, want, unproved)
+	one := (&observed{hosts: []*plumb.Host{client}, own: own, expect: "vxlan"}).found([]network.Hop{pod, pod})
+	if want := "counters of the nodes show what carried the payload: on h2 the pods' veth (port of cni0)"; one != (network.Finding{Remark: want}) {
+		t.Errorf("%+v, want %q", one, want)
 	}
-	two, unproved, _ := (&observed{hosts: []*plumb.Host{server, client}, own: own}).found([]network.Hop{pod, bridge, tunnel, card})
+	two := (&observed{hosts: []*plumb.Host{server, client}, own: own}).found([]network.Hop{pod, bridge, tunnel, card})
 	for _, want := range []string{"on h2 the pods' veth (port of cni0), cni0 (bridge), flannel.1 (vxlan), ens5; ", "on h1 no device, and nothing that leads out of the node"} {
-		if !strings.Contains(two, want) {
-			t.Errorf("%q does not say %q", two, want)
+		if !strings.Contains(two.Remark, want) {
+			t.Errorf("%q does not say %q", two.Remark, want)
 		}
 	}
-	if want := "what carries the payload out of h1 is not proved: no device that leads out of the node has counted it"; unproved != want {
-		t.Errorf("not proved: %q, want %q", unproved, want)
+	if want := "what carries the payload out of h1 is not proved: no device that leads out of the node has counted it"; two.Unproved != want {
+		t.Errorf("not proved: %q, want %q", two.Unproved, want)
+	}
+}
+
+// TestClaims checks when what carried the payload is unlike what the CNI plugin says.
+func TestClaims(t *testing.T) {
+	host := &plumb.Host{Host: called{name: "h1"}}
+	hop := func(device, kind string) network.Hop {
+		return network.Hop{Name: "h1/" + device, May: true, About: kind}
+	}
+	bridge, flannel, wireguard, card := hop("cni0", "bridge"), hop("flannel.1", "vxlan"), hop("wg0", "wireguard"), hop("ens5", "device")
+	all := []network.Hop{bridge, flannel, wireguard, card}
+	tunnels, plain, nobody := kube.Claim{By: "flannel", Tunnels: []string{"vxlan"}}, kube.Claim{By: "flannel"}, kube.Claim{}
+	for _, c := range []struct {
+		claim   kube.Claim
+		crossed []network.Hop
+		want    string
+	}{
+		{nobody, []network.Hop{bridge, flannel, card}, ""},
+		{plain, []network.Hop{bridge, card}, ""},
+		{plain, []network.Hop{bridge, wireguard, card}, "flannel says in an annotation of the node of h1 that it has plain routes, and the payload crossed wg0 (wireguard) there"},
+		{tunnels, []network.Hop{bridge, flannel, card}, ""},
+		{tunnels, []network.Hop{bridge, flannel, wireguard, card}, ""},
+		{tunnels, []network.Hop{bridge, card}, "flannel says in an annotation of the node of h1 that it has tunnels (vxlan), and the payload crossed none of these there, as between nodes of one subnet that need none"},
+		{tunnels, []network.Hop{bridge}, ""}, // what leads out of the node is not proved at all
+	} {
+		other := &plumb.Host{Host: called{name: "h2"}}
+		o := &observed{hosts: []*plumb.Host{other, host}, own: map[*plumb.Host][]network.Hop{host: all}, claims: map[*plumb.Host]kube.Claim{host: c.claim}}
+		if got := o.found(c.crossed).Doubt; got != c.want {
+			t.Errorf("%+v: %q, want %q", c.claim, got, c.want)
+		}
 	}
 }
 

@@ -459,7 +459,7 @@ func hostPort(ctx context.Context, n *build) error {
 
 func (n *build) atNode(ctx context.Context) error {
 	if n.observed != nil { // tunnels lead to pods, and need not lead to nodes
-		n.observed.expect = ""
+		n.observed.expect, n.observed.claims = "", nil
 	}
 	return n.translate(ctx, func(_, to *plumb.Node, f network.Family) netip.Addr {
 		return n.addrOf(to, f)
