@@ -36,9 +36,18 @@ func (a *API) Attach(t *testing.T, within time.Duration) platform.Process {
 	old := sendTime
 	t.Cleanup(func() { sendTime = old })
 	sendTime = within
-	s, err := a.attach(context.Background(), "/pod", "container")
+	s, err := a.TryAttach()
 	iferr.Fatal(t, err)
 	return s
+}
+
+// TryAttach is attach.
+func (a *API) TryAttach() (platform.Process, error) {
+	s, err := a.attach(context.Background(), "/pod", "container")
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // PauseProgram is pauseProgram.

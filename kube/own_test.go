@@ -2,11 +2,17 @@ package kube_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +27,7 @@ import (
 	"nettoll/internal/bootstrap"
 	"nettoll/internal/netns"
 	"nettoll/internal/testutil/iferr"
+	"nettoll/internal/testutil/machine"
 	"nettoll/kube"
 	"nettoll/platform"
 	"nettoll/sampler"
@@ -138,13 +145,7 @@ var runs atomic.Int32
 func (c theirs) own(t *testing.T, config string, change func(*kube.OwnOptions)) *kube.Own {
 	t.Helper()
 	o := kube.OwnOptions{
-		Login: kube.Login{Config: config, Dial: func(ctx context.Context, network, addr string) (conn net.Conn, err error) {
-			err = netns.Do(c.Nodes[0].Facts().NetNS, func() error {
-				conn, err = (&net.Dialer{}).DialContext(ctx, network, addr)
-				return err
-			})
-			return conn, err
-		}},
+		Login: kube.Login{Config: config, Dial: c.dial},
 		Nodes: []string{"h1"}, Image: kube.AgentImage, Run: fmt.Sprintf("own%07d", runs.Add(1)),
 		Agents: c.agents,
 	}
@@ -323,6 +324,25 @@ func (c theirs) uses(t *testing.T) {
 		c.empty(t, "pods")
 	})
 
+	t.Run("behind a proxy without WebSockets", func(t *testing.T) {
+		t.Parallel()
+		config := c.team(t, "behind")
+		there, upgrades := c.proxied(t)
+		own := c.own(t, there.writeConfig(t, "behind", object{"token": tokenOf(t, config)}), func(o *kube.OwnOptions) { o.Dial = nil })
+		used, err := own.Use(t.Context(), 1)
+		iferr.Fatal(t, err)
+		pods, err := used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[0]})
+		iferr.Fatal(t, err)
+		if control, err := sampler.AskCongestion(t.Context(), pods[0].Containers[0]); control == "" || err != nil {
+			t.Errorf("pods can use %q, %v", control, err)
+		}
+		if n := upgrades.Load(); n != 2 {
+			t.Errorf("%d connections were not WebSockets, want those to the keeper and to the pod", n)
+		}
+		iferr.Error(t, own.Close(t.Context()))
+		c.empty(t, "behind")
+	})
+
 	t.Run("drained", func(t *testing.T) {
 		t.Parallel()
 		used, err := c.own(t, c.team(t, "drained"), nil).Use(t.Context(), 1)
@@ -372,6 +392,48 @@ func (c theirs) uses(t *testing.T) {
 		iferr.Error(t, all[1].Close(t.Context()))
 		c.empty(t, "two")
 	})
+}
+
+// dial connects to what the first node reaches.
+func (c theirs) dial(ctx context.Context, network, addr string) (conn net.Conn, err error) {
+	err = netns.Do(c.Nodes[0].Facts().NetNS, func() error {
+		conn, err = (&net.Dialer{}).DialContext(ctx, network, addr)
+		return err
+	})
+	return conn, err
+}
+
+// proxied returns the cluster behind a proxy that refuses WebSockets, as old ones do, and counts other upgrades.
+func (c theirs) proxied(t *testing.T) (there theirs, upgrades *atomic.Int32) {
+	t.Helper()
+	machine.Loopback(t)
+	server, err := url.Parse(c.Server.URL)
+	iferr.Fatal(t, err)
+	trusted := x509.NewCertPool()
+	authority, err := os.ReadFile(c.Server.Trust)
+	iferr.Fatal(t, err)
+	trusted.AppendCertsFromPEM(authority)
+	proxy := httputil.NewSingleHostReverseProxy(server)
+	proxy.Transport = &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: trusted},
+		DialContext:     c.dial,
+	}
+	upgrades = &atomic.Int32{}
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.Header.Get("Upgrade") {
+		case "":
+		case "websocket":
+			http.Error(w, "no WebSockets here", http.StatusForbidden)
+			return
+		default:
+			upgrades.Add(1)
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.CloseClientConnections)
+	trust := filepath.Join(t.TempDir(), "proxy.crt")
+	iferr.Fatal(t, os.WriteFile(trust, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600))
+	return theirs{Cluster: &kube.Cluster{Server: &kube.Server{API: kube.APIBy(nil, s.URL), Trust: trust}}}, upgrades
 }
 
 // wire is a connection that can be cut.

@@ -49,18 +49,42 @@ func (a *API) attach(ctx context.Context, pod, container string) (*stream, error
 	for _, name := range []string{"stdin", "stdout", "stderr"} {
 		query.Set(name, "true")
 	}
-	ws, resp, err := websocket.Dial(ctx, a.URL+pod+"/attach?"+query.Encode(), &websocket.DialOptions{
-		HTTPClient: a.streams, Subprotocols: []string{protocol, oldProtocol},
-	})
+	by, err := a.carry(ctx, a.URL+pod+"/attach?"+query.Encode())
 	if err != nil {
-		return nil, refusedStream(resp, err)
+		return nil, err
 	}
-	ws.SetReadLimit(-1) // a process can write any amount at once
-	s, err := newStream(ws)
+	s, err := newStream(by)
 	if err != nil {
-		_ = ws.CloseNow()
+		by.cut()
 	}
 	return s, err
+}
+
+// carry begins a WebSocket, or SPDY where something on the way lets no WebSocket pass, as kubectl does.
+func (a *API) carry(ctx context.Context, at string) (carrier, error) {
+	ws, resp, err := websocket.Dial(ctx, at, &websocket.DialOptions{HTTPClient: a.streams, Subprotocols: []string{protocol, oldProtocol}})
+	if err == nil {
+		ws.SetReadLimit(-1) // a process can write any amount at once
+		return overWebSocket{ws}, nil
+	}
+	if err = refusedStream(resp, err); resp == nil || saysNo(err) {
+		return nil, err
+	}
+	by, second := a.overSPDY(ctx, at)
+	switch {
+	case second == nil:
+		return by, nil
+	case errors.As(second, new(*Status)):
+		return nil, second
+	}
+	return nil, fmt.Errorf("%w; without WebSockets (SPDY): %w", err, second)
+}
+
+// saysNo reports whether an error is the API server's refusal of a request, whatever carries the answer. It calls a request bad
+// that has lost its headers on the way.
+func saysNo(err error) bool {
+	s, ok := errors.AsType[*Status](err)
+	return ok && s.Code != http.StatusBadRequest
 }
 
 // refusedStream returns the API server's reason, if it gave one.
@@ -79,26 +103,38 @@ func refusedStream(resp *http.Response, err error) error {
 	return err
 }
 
+// carrier is a connection to the standard streams of a process.
+type carrier interface {
+	// send sends a part of its input. Where nothing gets through for sendTime, it fails.
+	send(part []byte) error
+	// endInput closes its input. What it still writes may be lost.
+	endInput() error
+	// read passes on what the process writes, until it has ended, and returns the error of its end.
+	read(out, errs io.Writer) error
+	// cut ends the connection.
+	cut()
+}
+
 // stream is a process in a container, with the connection to its standard streams.
 type stream struct {
 	*nsexec.Life
-	ws *websocket.Conn
+	by carrier
 	// kill ends the process. Nil: it ends when its input does.
 	kill func() error
 }
 
 // newStream reads what a process writes. Its output goes to a pipe of the kernel, which holds it while nobody reads.
-func newStream(ws *websocket.Conn) (*stream, error) {
+func newStream(by carrier) (*stream, error) {
 	out, pipe, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	s := &stream{Life: nsexec.NewLife(), ws: ws}
+	s := &stream{Life: nsexec.NewLife(), by: by}
 	s.In, s.Out = input{s}, out
 	go func() {
-		err := s.read(pipe, &s.Errors)
+		err := by.read(pipe, &s.Errors)
 		pipe.Close()
-		_ = ws.CloseNow()
+		by.cut()
 		s.End(err)
 	}()
 	return s, nil
@@ -107,10 +143,14 @@ func newStream(ws *websocket.Conn) (*stream, error) {
 // errCut is the error of a process whose end is not known.
 var errCut = errors.New("the connection to it ended")
 
-// read passes on what the process writes, until it has ended.
-func (s *stream) read(out, errs io.Writer) error {
+// overWebSocket is a carrier.
+type overWebSocket struct{ *websocket.Conn }
+
+func (w overWebSocket) cut() { _ = w.CloseNow() }
+
+func (w overWebSocket) read(out, errs io.Writer) error {
 	for {
-		_, message, err := s.ws.Read(context.Background())
+		_, message, err := w.Read(context.Background())
 		if closed, ok := errors.AsType[websocket.CloseError](err); ok && closed.Reason != "" {
 			return fmt.Errorf("%w: %s", errCut, closed.Reason)
 		}
@@ -160,7 +200,7 @@ type input struct{ s *stream }
 func (i input) Write(b []byte) (n int, err error) {
 	for n < len(b) && err == nil {
 		part := b[n:min(n+largest, len(b))]
-		if err = i.send(append([]byte{streamIn}, part...)); err == nil {
+		if err = i.s.by.send(part); err == nil {
 			n += len(part)
 		}
 	}
@@ -170,18 +210,25 @@ func (i input) Write(b []byte) (n int, err error) {
 // sendTime bounds one message. Where nothing gets through for as long, the process is out of reach.
 var sendTime = 30 * time.Second
 
-func (i input) send(message []byte) error {
-	ctx, cancel := context.WithTimeout(context.Background(), emulated.Patience(sendTime))
-	defer cancel()
-	return i.s.ws.Write(ctx, websocket.MessageBinary, message)
+// Close implements io.Closer.
+func (i input) Close() error { return i.s.by.endInput() }
+
+func (w overWebSocket) send(part []byte) error {
+	return w.message(append([]byte{streamIn}, part...))
 }
 
-// Close implements io.Closer. Where a single stream cannot be closed, all are, which ends the input, too.
-func (i input) Close() error {
-	if i.s.ws.Subprotocol() != protocol {
-		return i.s.ws.CloseNow()
+func (w overWebSocket) message(all []byte) error {
+	ctx, cancel := context.WithTimeout(context.Background(), emulated.Patience(sendTime))
+	defer cancel()
+	return w.Write(ctx, websocket.MessageBinary, all)
+}
+
+// Where a single stream cannot be closed, all are, which ends the input, too.
+func (w overWebSocket) endInput() error {
+	if w.Subprotocol() != protocol {
+		return w.CloseNow()
 	}
-	return i.send([]byte{streamClose, streamIn})
+	return w.message([]byte{streamClose, streamIn})
 }
 
 // killTime is how long a process may take to end once it is killed.
@@ -194,7 +241,7 @@ func (s *stream) Kill() error {
 	}
 	var err error
 	if s.kill == nil {
-		_ = s.ws.CloseNow() // what the process writes before its end is lost
+		s.by.cut() // what the process writes before its end is lost
 	} else {
 		err = s.kill()
 	}
@@ -202,7 +249,7 @@ func (s *stream) Kill() error {
 	select {
 	case <-s.Over():
 	case <-time.After(killTime):
-		_ = s.ws.CloseNow()
+		s.by.cut()
 		s.Out.Close() // output that nobody reads would block the end for ever
 		<-s.Over()
 		err = errors.Join(err, fmt.Errorf("kubernetes: a process did not end within %v of being killed", killTime))
