@@ -13,6 +13,10 @@ import (
 
 var onOff = map[bool]string{true: "on", false: "off"}
 
+// cpuPackage is the attribute of those CPUs that a cluster has given to an endpoint alone: networks that stand at once have
+// different ones, and those of another package or kind are not as fast to reach, or as fast.
+const cpuPackage = "package of its own CPUs"
+
 // setupOf returns the settings of a role's endpoints and of their trial's flows: the values of every
 // attribute as text, for example "MTU" → "1500". Endpoints of one role that differ show all of their values,
 // for example "1450/1500". Attributes that were not recorded are missing.
@@ -34,6 +38,11 @@ func setupOf(role string, endpoints []record.Endpoint, flows []record.Flow) map[
 		}
 		number("MTU", e.MTU)
 		add("qdisc", e.Qdisc)
+		if e.OwnCPUs() != nil {
+			for _, c := range e.Machine.CPUs {
+				add(cpuPackage, strconv.Itoa(c.Package)+map[bool]string{true: " (slow)"}[c.Slow])
+			}
+		}
 		for name, on := range e.Offloads {
 			add(name, onOff[on])
 		}

@@ -115,3 +115,40 @@ func TestInterruptsThatMove(t *testing.T) {
 		}
 	}
 }
+
+// TestPackagesOfOwnCPUs checks that ends whose clusters have given them CPUs elsewhere are said to differ.
+func TestPackagesOfOwnCPUs(t *testing.T) {
+	pod := func(limit string, cpus ...record.CPU) []record.Endpoint {
+		of := map[string]string{"cpu": limit}
+		return []record.Endpoint{{Role: "server", Machine: &record.Machine{CPUs: cpus}, Resources: &record.Resources{Requests: of, Limits: of}}}
+	}
+	on := func(of int, ids ...int) (cpus []record.CPU) {
+		for _, id := range ids {
+			cpus = append(cpus, record.CPU{ID: id, Core: id, Package: of})
+		}
+		return cpus
+	}
+	base := pod("2", on(0, 2, 3)...)
+	for name, c := range map[string]struct {
+		ends []record.Endpoint
+		want string
+	}{
+		"other CPUs":      {pod("2", on(0, 4, 5)...), ""},
+		"another package": {pod("2", on(1, 8, 9)...), "server package of its own CPUs 1 against 0"},
+		"two packages":    {pod("2", append(on(0, 7), on(1, 8)...)...), "server package of its own CPUs 0/1 against 0"},
+		"slow ones":       {pod("2", record.CPU{ID: 8, Slow: true}, record.CPU{ID: 9, Slow: true}), "server package of its own CPUs 0 (slow) against 0"},
+		"none of its own": {pod("4", on(1, 8, 9)...), ""},
+	} {
+		got := ""
+		all := differences(c.ends, nil, base, nil)
+		for _, d := range all {
+			got += d.text
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+		if remedy := levelling(record.Cell{Network: "kubernetes:pod", Hosts: 1}, all, nil); (remedy == "measure with --turns=false") != (c.want != "") {
+			t.Errorf("%s: %q", name, remedy)
+		}
+	}
+}

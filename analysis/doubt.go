@@ -201,6 +201,9 @@ func levelling(c record.Cell, what []difference, at *record.Venue) string {
 	if c.Options.Congestion == "" && differs("congestion control") {
 		flags = append(flags, "--congestion")
 	}
+	if differs(cpuPackage) { // networks that stand alone are given the same CPUs
+		flags = append(flags, "--turns=false")
+	}
 	if len(flags) == 0 {
 		return ""
 	}
