@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,8 +27,11 @@ import (
 
 // faulty are the arguments of runs during which a cluster has faults. A trial takes seconds, in which three networks take
 // turns.
-func faulty(rounds int, networks ...string) []string {
-	return append(networks, "--hosts", "2", "--workloads", "tcp_rr", "--placement", "free", "-t", "2s", "--warmup", "50ms",
+func faulty(rounds int, networks ...string) []string { return faultyFor("2s", rounds, networks...) }
+
+// faultyFor is faulty with trials of another length.
+func faultyFor(each string, rounds int, networks ...string) []string {
+	return append(networks, "--hosts", "2", "--workloads", "tcp_rr", "--placement", "free", "-t", each, "--warmup", "50ms",
 		"--min-rounds", strconv.Itoa(rounds), "--max-rounds", strconv.Itoa(rounds), "--time-budget", "10m")
 }
 
@@ -144,6 +148,7 @@ func TestBesideFaultyCluster(t *testing.T) {
 	a := foreignAdmin(t)
 	a.lets(t, "open", "privileged", "viewer")
 	a.lets(t, "killed", "privileged", "viewer")
+	a.lets(t, "drained", "privileged", "viewer")
 	a.letsSeeNodes(t, "viewer")
 	config := filepath.Join(os.Getenv(besideCluster), "viewer.kubeconfig")
 	kubelet, _ := only(t, commands(t, "kubelet", "--hostname-override=alpha"))
@@ -178,6 +183,25 @@ func TestBesideFaultyCluster(t *testing.T) {
 		a.bare(t, "open")
 	})
 
+	t.Run("a node is drained", func(t *testing.T) {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "x.ndjson")
+		// Pods take seconds to end.
+		p := start(t, dir, foreignRun(config, "drained", faultyFor("5s", 3, networks[0])...)...)
+		for i, ofJob := range []bool{false, true} { // with the job's pod, all others end
+			inMidTrial(t, p, path, 2*i, kubelet, tunnel)
+			node := a.drain(t, "drained", ofJob)
+			late(t, p, "the trials have failed", func() bool { return trials(path) >= 2*(i+1) })
+			a.cordon(t, node, false)
+		}
+		outlived(t, p, path, 6, map[int]string{1: "", 2: ""})
+		for _, trial := range read(t, path).Trials {
+			if want := "has ended: somebody has removed it, as when its node is drained"; trial.Status != record.OK && !strings.Contains(trial.Reason, want) {
+				t.Errorf("%s in round %d has failed: %s\nwant … %s", trial.Cell.Key(), trial.Round, trial.Reason, want)
+			}
+		}
+	})
+
 	t.Run("killed while agents see the nodes' processes", func(t *testing.T) {
 		dir := t.TempDir()
 		p := start(t, dir, foreignRun(config, "killed", append(faulty(9, "kubernetes:pod"), "--node-daemons")...)...)
@@ -205,15 +229,63 @@ func TestBesideFaultyCluster(t *testing.T) {
 		a.bare(t, "open")
 	})
 
-	t.Run("nothing is left of the run that was killed", func(t *testing.T) {
-		// The cluster keeps a Job for 30 s after its end; its controllers take their time.
-		for began := time.Now(); len(a.left(t, "killed")) > 0; time.Sleep(time.Second) {
-			if time.Since(began) > patience {
-				t.Fatalf("left: %v", a.left(t, "killed"))
+	t.Run("nothing is left of the jobs that ended before their runs", func(t *testing.T) {
+		for _, namespace := range []string{"killed", "drained"} {
+			// The cluster keeps a Job for 30 s after its end; its controllers take their time.
+			for began := time.Now(); len(a.left(t, namespace)) > 0; time.Sleep(time.Second) {
+				if time.Since(began) > patience {
+					t.Fatalf("left: %v", a.left(t, namespace))
+				}
 			}
+			a.bare(t, namespace)
 		}
-		a.bare(t, "killed")
 	})
+}
+
+// drain does what kubectl drain does with the node of the pod of nettoll's job in a namespace, or with another one that has pods
+// there. It returns the node.
+func (a admin) drain(t *testing.T, namespace string, ofJob bool) (node string) {
+	t.Helper()
+	var pods struct {
+		Items []struct {
+			Metadata struct {
+				Name   string
+				Labels map[string]string
+			}
+			Spec struct{ NodeName string }
+		}
+	}
+	at := "/api/v1/namespaces/" + namespace + "/pods"
+	a.ask(t, http.MethodGet, at, nil, &pods)
+	jobs := "" // the node of its pod
+	for _, p := range pods.Items {
+		if p.Metadata.Labels["job-name"] != "" {
+			jobs = p.Spec.NodeName
+		}
+	}
+	for _, p := range pods.Items {
+		if (p.Spec.NodeName == jobs) == ofJob {
+			node = p.Spec.NodeName
+		}
+	}
+	if jobs == "" || node == "" {
+		t.Fatalf("there are pods %+v", pods.Items)
+	}
+	a.cordon(t, node, true)
+	for _, p := range pods.Items {
+		if p.Spec.NodeName == node {
+			a.ask(t, http.MethodPost, at+"/"+p.Metadata.Name+"/eviction", object{
+				"apiVersion": "policy/v1", "kind": "Eviction", "metadata": object{"name": p.Metadata.Name},
+			}, nil)
+		}
+	}
+	return node
+}
+
+// cordon keeps new pods from a node, or lets them be there again.
+func (a admin) cordon(t *testing.T, node string, is bool) {
+	t.Helper()
+	a.ask(t, http.MethodPatch, "/api/v1/nodes/"+node, object{"spec": object{"unschedulable": is}}, nil)
 }
 
 // restart kills a program of the cluster, and starts it again with the same arguments. It ends with the cluster.
