@@ -10,7 +10,8 @@ import (
 )
 
 // Kernels makes a pod on each of the nodes that networks on so many hosts use, and returns their agents, which tell what the
-// kernels allow to pods. The pods ask for as many CPUs as measured ones, so that it shows early where there are none. The agents end when end is called; what is left of the pods is removed with the keeper.
+// kernels allow to pods. The pods ask for as many CPUs as measured ones, so that it shows early where there are none. The agents
+// end when end is called; what is left of the pods is removed with the keeper.
 func (o *Own) Kernels(ctx context.Context, hosts int) (agents []network.Agent, end func(), err error) {
 	asked := time.Now()
 	o.mu.Lock()

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -47,12 +46,6 @@ type OwnOptions struct {
 	NodePrivileged bool
 	Expect         string // see Cluster.Expect
 }
-
-// Values of OwnOptions.Zones.
-const (
-	SameZone  = "same"
-	OtherZone = "cross"
-)
 
 // DefaultImage is the image of pods on clusters of the user's.
 const DefaultImage = "busybox"
@@ -265,172 +258,6 @@ func (o *Own) prefix() string {
 	return "nettoll-" + o.o.Run[:min(len(o.o.Run), shown)] + "-"
 }
 
-// nodeState is what the API says of a node.
-type nodeState struct {
-	Metadata struct {
-		Name                string
-		Labels, Annotations map[string]string
-	}
-	Spec struct {
-		Unschedulable bool
-		Taints        []struct{ Key, Effect string }
-	}
-	Status struct {
-		Conditions []struct{ Type, Status string }
-		Capacity   struct{ CPU string }
-		// Allocatable is what pods can have of the node: less than it has, since some is reserved.
-		Allocatable struct{ CPU string }
-	}
-}
-
-// unfit returns why a node takes no pods of nettoll's; empty: it does.
-func (n nodeState) unfit(o OwnOptions) string {
-	if n.Spec.Unschedulable {
-		return "is cordoned"
-	}
-	if os := n.Metadata.Labels["kubernetes.io/os"]; os != "" && os != "linux" {
-		return "runs " + os
-	}
-	for _, t := range n.Spec.Taints {
-		if t.Effect != "PreferNoSchedule" && !slices.Contains(o.Tolerate, t.Key) {
-			return "has the taint " + t.Key + " (--tolerate ignores it)"
-		}
-	}
-	for _, c := range n.Status.Conditions {
-		if c.Type == "Ready" && c.Status != "True" {
-			return "is not ready"
-		}
-	}
-	if has, known := wholeCPUs(n.Status.Allocatable.CPU); known && has < o.PodCPUs {
-		return fmt.Sprintf("has too few CPUs for pods (%s, and --pod-cpus asks for %d)", n.Status.Allocatable.CPU, o.PodCPUs)
-	}
-	return ""
-}
-
-// wholeCPUs returns how many whole CPUs are in a quantity of the API's, such as 15 or 15890m.
-func wholeCPUs(quantity string) (n int, known bool) {
-	text, milli := strings.CutSuffix(quantity, "m")
-	n, err := strconv.Atoi(text)
-	if milli {
-		n /= 1000
-	}
-	return n, err == nil
-}
-
-// kind is what nodes that are compared should have in common.
-func (n nodeState) kind() string {
-	return strings.Join([]string{n.Metadata.Labels["kubernetes.io/arch"], n.Metadata.Labels["node.kubernetes.io/instance-type"], n.Status.Capacity.CPU}, " ")
-}
-
-func (n nodeState) name() string { return n.Metadata.Name }
-
-// zone returns where a node is; empty: that is not known.
-func (n nodeState) zone() string { return n.Metadata.Labels["topology.kubernetes.io/zone"] }
-
-// mostNodes is how many nodes of a large cluster are looked at: each takes some ten thousand bytes of the answer.
-const mostNodes = 100
-
-// choose chooses the nodes. Without the right to list them, they are those that are named, or those that the scheduler
-// finds (search).
-func (o *Own) choose(ctx context.Context) error {
-	var all struct{ Items []nodeState }
-	err := o.entrance.Ask(ctx, http.MethodGet, fmt.Sprintf("/api/v1/nodes?limit=%d", mostNodes), nil, &all)
-	var s *Status
-	switch {
-	case errors.As(err, &s) && s.Code == http.StatusForbidden && o.o.Zones != "":
-		return fmt.Errorf("--zones: %s does not tell the zones of its nodes without the right to list them; name two with --nodes", o.who())
-	case errors.As(err, &s) && s.Code == http.StatusForbidden:
-		o.nodes, o.blind = o.o.Nodes, len(o.o.Nodes) == 0 // the scheduler says what is wrong with them
-		return nil
-	case err != nil:
-		return o.refused("nodes", err)
-	}
-	slices.SortFunc(all.Items, func(a, b nodeState) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
-	o.zones, o.claims = map[string]string{}, map[string]Claim{}
-	for _, n := range all.Items {
-		o.zones[n.name()], o.claims[n.name()] = n.zone(), claimed(n.Metadata.Annotations)
-	}
-	if len(o.o.Nodes) > 0 {
-		return o.named(all.Items)
-	}
-	var fit []nodeState
-	for _, n := range all.Items {
-		if why := n.unfit(o.o); why != "" {
-			o.why = append(o.why, n.Metadata.Name+" "+why)
-		} else {
-			fit = append(fit, n)
-		}
-	}
-	if len(fit) == 0 {
-		return fmt.Errorf("%s has no node that takes pods: %s", o.who(), strings.Join(few(o.why), ", "))
-	}
-	pair := o.pair(fit, true)
-	if o.o.Zones != "" && pair == nil {
-		if pair = o.pair(fit, false); pair == nil {
-			where := record.Each(fit, func(n nodeState) string { return n.name() + " in " + cmp.Or(n.zone(), "none") })
-			return fmt.Errorf("--zones %s: %s has no two such nodes that take pods; it has %s", o.o.Zones, o.who(), strings.Join(append(few(where), few(o.why)...), ", "))
-		}
-	}
-	fit = append(pair, slices.DeleteFunc(fit, func(one nodeState) bool {
-		return slices.ContainsFunc(pair, func(first nodeState) bool { return first.name() == one.name() })
-	})...)
-	o.nodes = append(o.nodes, record.Each(fit, nodeState.name)...)
-	o.nodes = o.nodes[:min(len(o.nodes), mostUsed)]
-	return nil
-}
-
-// pair returns the first two nodes that are in such zones as are asked for, and of one kind if alike is true; nil: there are none.
-func (o *Own) pair(all []nodeState, alike bool) []nodeState {
-	for i, n := range all {
-		j := slices.IndexFunc(all[i+1:], func(other nodeState) bool {
-			if alike && other.kind() != n.kind() {
-				return false
-			}
-			switch known := n.zone() != "" && other.zone() != ""; o.o.Zones {
-			case SameZone:
-				return known && n.zone() == other.zone()
-			case OtherZone:
-				return known && n.zone() != other.zone()
-			}
-			return true
-		})
-		if j >= 0 {
-			return []nodeState{n, all[i+1+j]}
-		}
-	}
-	return nil
-}
-
-// mostUsed is how many nodes are used unless the user names them: networks are on one or two.
-const mostUsed = 2
-
-// named uses the nodes that the user has named.
-func (o *Own) named(all []nodeState) error {
-	for _, name := range o.o.Nodes {
-		i := slices.IndexFunc(all, func(n nodeState) bool { return n.Metadata.Name == name })
-		if i < 0 && len(all) < mostNodes {
-			names := few(record.Each(all, nodeState.name))
-			return Mistake{fmt.Errorf("--nodes: %s has no node %s; it has %s", o.who(), name, strings.Join(names, ", "))}
-		}
-		if i >= 0 {
-			if why := all[i].unfit(o.o); why != "" {
-				return fmt.Errorf("--nodes: %s takes no pods: it %s; name another", name, why)
-			}
-		}
-	}
-	o.nodes = o.o.Nodes
-	return nil
-}
-
-// few shortens a list.
-func few(all []string) []string {
-	const most = 8
-	if n := len(all); n > most {
-		return append(slices.Clone(all[:most]), fmt.Sprintf("and %d more", n-most))
-	}
-	return all
-}
-
 // Begin makes sure that nettoll has a keeper on the cluster, which also shows that pods of the image run there.
 func (o *Own) Begin(ctx context.Context) error {
 	asked := time.Now()
@@ -483,34 +310,6 @@ func (o *Own) begin(ctx context.Context, asked time.Time) error {
 		return o.search(ctx)
 	}
 	return nil
-}
-
-// search has the scheduler find the nodes: that of the keeper, and another one for a second pod, which is removed.
-func (o *Own) search(ctx context.Context) error {
-	o.nodes = []string{o.keeper.pod.at}
-	c := o.cluster(o.keeper)
-	elsewhere := &Node{Host: ownNode{"elsewhere", o}, Not: o.keeper.pod.at, cluster: c}
-	p := &Pod{Name: o.keeper.name + "-elsewhere", node: elsewhere, mark: bootstrap.Mark()}
-	p.Containers = []*Container{{name: "elsewhere", pod: p}}
-	if err := o.entrance.Ask(ctx, http.MethodPost, c.in("pods"), p.object(PodSpec{Node: elsewhere}), nil); err != nil {
-		return o.refused("pods", err)
-	}
-	err := c.until(ctx, func(ctx context.Context) (missing, err error) {
-		_, err = c.runs(ctx, p)
-		switch {
-		case p.at != "":
-			o.nodes = append(o.nodes, p.at)
-			return nil, nil
-		case err != nil && !p.placing.IsZero():
-			o.why = []string{"for a second one, " + err.Error()}
-			return nil, nil
-		}
-		return errors.New("the scheduler does not say where a pod can be"), err
-	})
-	if err != nil {
-		return o.refused("pods", err)
-	}
-	return c.remove(ctx, c.in("pods", p.Name))
 }
 
 // Use returns the first nodes of the cluster, for pods of one network.
