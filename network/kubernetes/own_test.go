@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -130,6 +131,38 @@ func TestNodeAgents(t *testing.T) {
 			}
 			if counts && (used["kubelet"] <= 0 || used["containerd"] <= 0) {
 				t.Errorf("daemons have used CPU time: %v", used)
+			}
+		})
+	}
+}
+
+// TestTunnelsOfNodes has the tunnels of TestNodeAgents carry packets between hosts without a cluster: their devices are of the
+// kinds that --expect names, and count both ways.
+func TestTunnelsOfNodes(t *testing.T) {
+	hosts, err := lab.New().Hosts(t.Context(), platform.HostRequest{Count: 2})
+	iferr.Fatal(t, err)
+	t.Cleanup(func() { hosts.Close(context.Background()) })
+	c := &kube.Cluster{Nodes: record.Each(hosts.All(), func(h platform.Host) *kube.Node { return &kube.Node{Host: h} })}
+	pod := func(node int) netip.Addr { return plumb.Subnet(node, false).Addr().Next() }
+	for i, node := range c.Nodes {
+		iferr.Fatal(t, nl.With(node.Facts().NetNS, func(n *nl.NS) error {
+			return errors.Join(n.Addr("lo", plumb.Single(pod(i))), n.Route(plumb.Subnet(1-i, false), c.Nodes[1-i].Uplink().Addr4.Addr(), node.Uplink().Device))
+		}))
+	}
+	for kind, k := range map[string]*tunnel{"vxlan": &vxlan, "ipip": &ipip, "wireguard": &wireguard} {
+		t.Run(kind, func(t *testing.T) {
+			k.lead(t, c)
+			iferr.Fatal(t, netns.Do(c.Nodes[1].Facts().NetNS, func() error {
+				return exec.Command("ping", "-c", "2", "-i", "0.2", "-W", "30", "-I", pod(1).String(), pod(0).String()).Run()
+			}))
+			for i, node := range c.Nodes {
+				iferr.Fatal(t, nl.With(node.Facts().NetNS, func(n *nl.NS) error {
+					is, err := n.Interface(tunnelDevice)
+					if is.Kind != kind || !slices.Contains(kube.Expectable, kind) || is.In < 2 || is.Packets < is.In+2 {
+						t.Errorf("on node %d: %+v", i, is)
+					}
+					return err
+				}))
 			}
 		})
 	}
