@@ -6,8 +6,9 @@
 # has a certificate; addresses, names and devices are others.
 #
 # The command finds the folder $CLUSTER with admin.kubeconfig, and USER.kubeconfig of users without any rights: tester,
-# viewer. $CLUSTER_IMAGE is an image that its nodes have, with a shell. Logs of its programs are in $CLUSTER/log, and are
-# printed if it does not start.
+# viewer. $CLUSTER_IMAGE is an image that its nodes have, with a shell. Where this script may use all CPUs of the machine,
+# and they are several, $CLUSTER_CPUS is their number: then each node gives whole CPUs, except for CPU 0, to pods alone
+# (kubelet's CPU manager, static). Logs of its programs are in $CLUSTER/log, and are printed if it does not start.
 #
 # Everything is in namespaces of this script, which end with it and with its standard input. Control groups, which are in
 # no namespace, are removed by another process after that.
@@ -134,7 +135,8 @@ inside() {
 	exec 3<&0 </dev/null
 	trap 'exit 143' TERM
 	{ cat <&3 >/dev/null || true; kill -TERM 1; } & # PID 1 ends when its standard input does
-	export CLUSTER=/run/theirs CLUSTER_IMAGE=theirs.invalid/shell:1
+	export CLUSTER=/run/theirs CLUSTER_IMAGE=theirs.invalid/shell:1 CLUSTER_CPUS=
+	if (($(nproc) > 1 && $(nproc) == $(nproc --all))); then CLUSTER_CPUS=$(nproc); fi
 	mount -t tmpfs -o mode=0755 tmpfs /run
 	mkdir -p $CLUSTER/log /run/netns
 	cd $CLUSTER
@@ -264,8 +266,7 @@ node() {
 		evictionHard: {memory.available: "0%", nodefs.available: "0%", nodefs.inodesFree: "0%", imagefs.available: "0%"}
 		imageGCHighThresholdPercent: 100
 	END
-	# Pods that ask for whole CPUs have them to themselves. It needs a CPU that no pod has.
-	(($(nproc) == 1)) || printf 'cpuManagerPolicy: static\nreservedSystemCPUs: "0"\n' >>"$dir/kubelet.yaml"
+	[[ ! $CLUSTER_CPUS ]] || printf 'cpuManagerPolicy: static\nreservedSystemCPUs: "0"\n' >>"$dir/kubelet.yaml"
 	until_so ask /readyz
 	run "$name-kubelet" kubelet --config="$dir/kubelet.yaml" --kubeconfig="$name.kubeconfig" --hostname-override="$name" --node-ip="$at" --cert-dir="$dir/kubelet"
 	run "$name-kube-proxy" kube-proxy --kubeconfig=proxy.kubeconfig --hostname-override="$name" --proxy-mode=nftables --cluster-cidr=$pods --oom-score-adj=0 \
