@@ -311,6 +311,22 @@ func TestJobWithoutAnAnswer(t *testing.T) {
 	}
 }
 
+// TestWhatPodsAre checks the image that pods have unless the user names another, and that they and the job end with nettoll.
+func TestWhatPodsAre(t *testing.T) {
+	b := startBaseline(t)
+	refused(t, b.own(t).Begin(t.Context()), "nothing is made here")
+	ends := []string{`"image":"busybox"`, `"stdin":true,"stdinOnce":true`, `"restartPolicy":"Never"`}
+	for kind, want := range map[string][]string{"pods": ends, "jobs": append(ends, `"backoffLimit":0`, `"ttlSecondsAfterFinished":30`)} {
+		said, err := json.Marshal(b.asked[kind])
+		iferr.Fatal(t, err)
+		for _, one := range want {
+			if !strings.Contains(string(said), one) {
+				t.Errorf("no %s in %s: %s", one, kind, said)
+			}
+		}
+	}
+}
+
 // TestPodsStayForLongTrials checks that networks may stand for half a day at least on pods that belong to a keeper, and what is
 // said where that was not enough: the cluster only says that the keeper is gone.
 func TestPodsStayForLongTrials(t *testing.T) {
