@@ -63,6 +63,29 @@ func TestWhatIsExpected(t *testing.T) {
 	}
 }
 
+// TestWhatPodsDoNotSee checks what is said not to be proved where there are no agents on the nodes: what carries the payload between
+// pods and, if the clients dial another address than that of the server's pod, what translates it.
+func TestWhatPodsDoNotSee(t *testing.T) {
+	n := &build{Network: &plumb.Network{Site: &plumb.Site{}}, cluster: &kube.Cluster{}}
+	n.cluster.Nodes = []*kube.Node{{Host: called{name: "h1"}, As: "alpha"}, {Host: called{name: "h2"}, As: "beta"}}
+	n.Servers, n.Clients = []*plumb.Node{{}}, []*plumb.Node{{}}
+	if err := n.betweenPods(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	unproved := func(want string) {
+		t.Helper()
+		if got := strings.Join(n.Unproved, "; "); got != want {
+			t.Errorf("not proved: %q, want %q", got, want)
+		}
+	}
+	unproved("what carries the payload between the pods is not proved, since nettoll sees only pods (--node-agent shows it)")
+	n.atAddress(nil)
+	unproved("what translates the addresses that clients dial, and carries the payload between the pods, is not proved, since nettoll sees only pods (--node-agent shows what carries it, --node-privileged also what translates)")
+	if got, want := strings.Join(n.Notes, "; "), "h1 is the node alpha, h2 is the node beta; the payload has crossed eth0 of both pods"; got != want {
+		t.Errorf("remarks %q, want %q", got, want)
+	}
+}
+
 // TestClaims checks when what carried the payload is unlike what the CNI plugin says.
 func TestClaims(t *testing.T) {
 	host := &plumb.Host{Host: called{name: "h1"}}
