@@ -71,6 +71,11 @@ func TestMachines(t *testing.T) {
 		if err := c.Call(t.Context(), sampler.MethodRoute, h.All()[1-i].Uplink().Addr4.Addr(), &route); err != nil || !strings.Contains(route, host.Uplink().Device) {
 			t.Errorf("the agent sends %q, %v", route, err)
 		}
+		for _, pid := range lan.Busy(t, i, "agent injected") {
+			if open := sockets(t, pid); len(open) > 0 {
+				t.Errorf("%s has sockets, which somebody could reach: %q", sshtest.Name(i), open)
+			}
+		}
 		iferr.Error(t, c.Close())
 	}
 	iferr.Error(t, h.Close(t.Context()))
@@ -81,6 +86,22 @@ func TestMachines(t *testing.T) {
 	if ways := s.Ways(); len(ways) != 1 || !strings.HasPrefix(ways[0], "a ("+at.String()+", ") {
 		t.Errorf("ways %q", ways)
 	}
+}
+
+// sockets returns the TCP and UDP sockets in the network namespace of a process, as the kernel lists them.
+func sockets(t *testing.T, pid int) (all []string) {
+	t.Helper()
+	for _, kind := range []string{"tcp", "tcp6", "udp", "udp6"} {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", pid, kind))
+		if kind == "tcp" || kind == "udp" { // there may be no IPv6
+			iferr.Fatal(t, err)
+		}
+		_, list, _ := strings.Cut(string(text), "\n") // of which the first line has titles
+		for line := range strings.Lines(list) {
+			all = append(all, kind+" "+strings.TrimSpace(line))
+		}
+	}
+	return all
 }
 
 func refused(t *testing.T, err error, words ...string) {
@@ -333,8 +354,8 @@ func TestConformance(t *testing.T) {
 	platformtest.Conform(t, machines(t, 3, Options{}))
 }
 
-// TestSweep kills a login while it receives the agent, and stops the agent of another: what is left on the machine is
-// found and removed, and what is in use is kept.
+// TestSweep kills a login while it receives the agent, stops the agent of another, and leaves a device: what is left on the
+// machine is found and removed, and what is in use is kept.
 func TestSweep(t *testing.T) {
 	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{
 		// The folders of the machine outlast a login. /run, which does not, is read-only, so that it is not used.
@@ -342,7 +363,7 @@ func TestSweep(t *testing.T) {
 			"mkdir -p $lan; mount --bind /run/keep $lan; mount -o remount,ro /run",
 	})
 	s := machines(t, 1, Options{})
-	// check expects exactly one thing to be left, a folder or the agent of, and to be kept or not. It ignores other agents,
+	// check expects exactly one thing to be left, a folder, a device or the agent of, and to be kept or not. It ignores other agents,
 	// which can be those of other tests on the same kernel.
 	check := func(how remote.Sweep, of, kept string) {
 		t.Helper()
@@ -409,4 +430,18 @@ func TestSweep(t *testing.T) {
 	check(remote.Sweep{Remove: true}, agent, "")
 	lan.Empty(t, 0)
 	iferr.Error(t, lost.close())
+
+	// The device of an agent that was killed before it had moved it to a namespace of its own.
+	there := lan.Hosts[0].Facts().NetNS
+	iferr.Fatal(t, nl.With(there, func(n *nl.NS) error {
+		return n.Add(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: nl.Provisional}})
+	}))
+	check(remote.Sweep{All: true}, "device "+nl.Provisional, "")
+	check(remote.Sweep{Remove: true, All: true}, "device "+nl.Provisional, "")
+	iferr.Error(t, nl.With(there, func(n *nl.NS) error {
+		if _, err := n.Link(nl.Provisional); err == nil {
+			t.Error("the device was not removed")
+		}
+		return nil
+	}))
 }
