@@ -2,10 +2,13 @@ package sampler
 
 import (
 	"errors"
+	"fmt"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 
 	"nettoll/internal/testutil/iferr"
@@ -46,6 +49,36 @@ func TestInterrupts(t *testing.T) {
 		iferr.Fatal(t, err)
 		if got := interrupts(card); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// TestNIC describes lo by the kernel, and by files that say more of it: those of sysfs count only if they are about the same device.
+func TestNIC(t *testing.T) {
+	lo, err := net.InterfaceByName("lo")
+	iferr.Fatal(t, err)
+	proc, sys := t.TempDir(), t.TempDir()
+	card := filepath.Join(sys, "class/net/lo")
+	for queue, mask := range []string{"c", "0", "c"} {
+		write(t, filepath.Join(card, "queues", fmt.Sprintf("rx-%d", queue), "rps_cpus"), mask+"\n")
+	}
+	for i, list := range []string{"2-3", "0"} {
+		irq := strconv.Itoa(24 + i)
+		write(t, filepath.Join(card, "device/msi_irqs", irq), "msix\n")
+		write(t, filepath.Join(proc, "irq", irq, "smp_affinity_list"), list+"\n")
+	}
+	for index, shown := range map[int]bool{lo.Index: true, lo.Index + 1: false} {
+		write(t, filepath.Join(card, "ifindex"), strconv.Itoa(index)+"\n")
+		var rps, interrupts []string
+		if shown {
+			rps, interrupts = []string{"0", "c"}, []string{"0", "2-3"}
+		}
+		n, err := NIC("lo", proc, sys)
+		if err != nil || n.Device != "lo" || n.MTU != lo.MTU || n.Receive != 1 || n.Transmit != 1 || len(n.Offloads) == 0 {
+			t.Errorf("%+v, %v", n, err)
+		}
+		if !slices.Equal(n.RPS, rps) || !slices.Equal(n.Interrupts, interrupts) {
+			t.Errorf("device %d: RPS %q, want %q; interrupts %q, want %q", index, n.RPS, rps, n.Interrupts, interrupts)
 		}
 	}
 }
