@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -277,6 +278,34 @@ func TestControlMaster(t *testing.T) {
 			lan.Empty(t, i)
 		}
 	}
+}
+
+// TestKeyOfAnAgent has the user's key in an ssh-agent, and nowhere else.
+func TestKeyOfAnAgent(t *testing.T) {
+	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{}, sshtest.Machine{})
+	socket, key := filepath.Join(lan.Dir, "agent"), filepath.Join(lan.Dir, "user")
+	holder := exec.Command("ssh-agent", "-D", "-a", socket)
+	iferr.Fatal(t, holder.Start())
+	end := sync.OnceFunc(func() {
+		iferr.Error(t, holder.Process.Kill())
+		_ = holder.Wait() // it was killed
+	})
+	t.Cleanup(end)
+	t.Setenv("SSH_AUTH_SOCK", socket)
+	iferr.Fatal(t, await.Until(t.Context(), time.Minute, 10*time.Millisecond, func(context.Context) (missing, err error) {
+		_, missing = os.Stat(socket)
+		return missing, nil
+	}))
+	if out, err := exec.Command("ssh-add", key).CombinedOutput(); err != nil {
+		t.Fatalf("ssh-add: %v: %s", err, out)
+	}
+	iferr.Fatal(t, os.Remove(key))
+	s := machines(t, 2, Options{})
+	h := found(t, s, lan)
+	iferr.Error(t, h.Close(t.Context()))
+	iferr.Error(t, s.Close(t.Context()))
+	end()
+	refused(t, machines(t, 2, Options{}).Probe(t.Context()), "Permission denied")
 }
 
 // TestJumpHost has a machine that can be reached only by another, which the user's configuration names. If the connection to that
