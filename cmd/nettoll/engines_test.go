@@ -94,7 +94,7 @@ func TestDefaultRunBesideAnEngine(t *testing.T) {
 }
 
 // TestRunDocker checks that the name of the platform measures its usual networks, on as many hosts as there are
-// engines.
+// engines, and that networks of an engine and of the lab share a table.
 func TestRunDocker(t *testing.T) {
 	e := startTheirs(t)
 	dir := t.TempDir()
@@ -111,4 +111,8 @@ func TestRunDocker(t *testing.T) {
 	if s := file.Run.Skips; len(s) != 1 || s[0].Network != "docker:published on 2 hosts" {
 		t.Errorf("it left out %+v", s)
 	}
+	p = e.inside(t, dir, "nettoll", "run", "docker:bridge", "bridge", "--baseline", "host", "--hosts", "1",
+		"--workloads", "tcp_rr", "-t", "20ms", "--min-rounds", "2", "--max-rounds", "2", "-o", "y.ndjson")
+	p.ends(t, exitOK)
+	oneTable(t, good(t, filepath.Join(dir, "y.ndjson")), "bridge", "docker:bridge", "host")
 }
