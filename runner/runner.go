@@ -63,7 +63,7 @@ type Runner struct {
 	usable  map[string]error         // what the probes of platforms returned, by platform name
 	probing sync.Mutex               // held by networks that are built or readied concurrently
 	strays  []string                 // contests, by key, of which a network takes another path than it should
-	lingers []string                 // contests, by key, between other machines whose payload is still on its way when turns have ended
+	lingers []string                 // contests between other machines whose payload is still on its way when turns have ended: see takeTurns
 	can     plan.Able                // which networks can stand together, and take turns
 	rests   bool                     // connections of some networks rest during the turns of others
 }

@@ -56,7 +56,12 @@ func (r *Runner) turns(ctx context.Context, c plan.Contest, in []*session, round
 // takeTurns runs the turns once, and reports whether an end heard of them too late.
 func (r *Runner) takeTurns(ctx context.Context, c plan.Contest, in []*session, round int, since time.Time) (trials []record.Trial, first time.Time, late bool) {
 	outer := ctx
-	if slices.Contains(r.lingers, c.Key()) && !slices.ContainsFunc(in, func(s *session) bool { return !s.network.Distant }) {
+	far := record.Those(in, func(s *session) bool { return s.network.Distant })
+	key := c.Key()
+	if len(far) < len(in) { // those on other machines may also take turns without the others: see turnsApart
+		key += " beside this machine"
+	}
+	if len(far) > 0 && slices.Contains(r.lingers, key) {
 		return r.insteadOfTurns(ctx, c, in, round, errLingers), since, false
 	}
 	order := c.Order(plan.Slices(c.Workload(), r.Settings), plan.Chance(r.Settings, round, "turns of "+c.Key()))
@@ -123,7 +128,7 @@ func (r *Runner) takeTurns(ctx context.Context, c plan.Contest, in []*session, r
 	}
 	finishing.Wait()
 	if !late && slices.ContainsFunc(players, func(p *player) bool { return p != nil && p.s.network.Distant && p.lingers() }) {
-		r.lingers = append(r.lingers, c.Key())
+		r.lingers = append(r.lingers, key)
 		return r.insteadOfTurns(outer, c, in, round, errLingers), since, false
 	}
 	if p, ok := record.First(players, func(p *player) bool { return p != nil && p.behind != "" }); ok && !late && !slices.Contains(r.strays, c.Key()) {

@@ -262,6 +262,78 @@ func TestTurnsApart(t *testing.T) {
 	}
 }
 
+// lingering has payload on its way after every turn, as over a slow link.
+type lingering struct {
+	workload.Standing
+	begun *atomic.Int32 // how often turns began
+}
+
+func (s lingering) Turns(ctx context.Context, when workload.Turns) (each []workload.Result, together workload.Result, err error) {
+	s.begun.Add(1)
+	each, together, err = s.Standing.Turns(ctx, when)
+	for i := range each {
+		each[i].Warnings = append(each[i].Warnings, record.Warning{Code: workload.WarnOverran})
+	}
+	return each, together, err
+}
+
+// TestLinkBetweenMachinesLimits has a network on other machines, whose link is slow, beside networks on this one. All have whole
+// trials, without any turns in the second round. If no clock relates them, those on this machine take turns all the same.
+func TestLinkBetweenMachinesLimits(t *testing.T) {
+	congestion, err := sampler.ReadCongestion("/proc")
+	iferr.Fatal(t, err)
+	elsewhere := kernel.Bridge().Then(func(_ context.Context, _ network.Topology, n *network.Network) error {
+		n.Distant = true
+		return nil
+	})
+	for _, known := range []bool{true, false} {
+		var begun atomic.Int32
+		tool := engine.New()
+		stand := tool.Stand
+		tool.Stand = func(ctx context.Context, job workload.Job) (workload.Standing, error) {
+			s, err := stand(ctx, job)
+			if err == nil && s.Clocks() != nil {
+				s = lingering{s, &begun}
+			}
+			if err == nil && !known {
+				s = unsure{s}
+			}
+			return s, err
+		}
+		r := runner.Runner{
+			Networks: map[string]runner.Recipe{}, Tools: map[string]workload.Tool{"engine": tool},
+			Settings: record.Settings{Duration: 0.2, MaxRounds: 2, Turns: true, Congestion: congestion.Unpaced(true)},
+		}
+		for name, with := range oneHost(elsewhere) {
+			r.Networks[name] = runner.Recipe{Platform: lab.New(), Driver: with}
+			r.Cells = append(r.Cells, record.Cell{
+				Network: name, Hosts: 1, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: record.TCPRR, Placement: record.PlacementDistinct,
+			})
+		}
+		var trials []record.Trial
+		for range 5 { // turns that an end was late for, as on a busy machine, begin again
+			begun.Store(0)
+			one := r
+			if trials = runnertest.Run(t, &one); begun.Load() == 1 {
+				break
+			}
+			t.Logf("turns began %d times; it is measured again", begun.Load())
+		}
+		if begun.Load() != 1 {
+			t.Errorf("clocks are known: %v; turns began %d times, want once", known, begun.Load())
+		}
+		for _, tr := range trials {
+			said := func(what string) bool {
+				return slices.ContainsFunc(tr.Warnings, func(w record.Warning) bool { return strings.Contains(w.Text, what) })
+			}
+			whole := known || tr.Cell.Network == "bridge"
+			if tr.Status != record.OK || (len(tr.Slices) == 0) != whole || said("still on its way") != whole {
+				t.Errorf("clocks are known: %v; %s in round %d: %s, %s: %d slices; %v", known, tr.Cell.Network, tr.Round, tr.Status, tr.Reason, len(tr.Slices), tr.Warnings)
+			}
+		}
+	}
+}
+
 // TestCardsThatCountLate has the devices of a network be ones that others use, too, and whose driver renews their counters only now and
 // then. Its turns are not proved by them, but whole trials are.
 func TestCardsThatCountLate(t *testing.T) {
