@@ -173,7 +173,7 @@ func (r *Runner) turnsApart(ctx context.Context, c plan.Contest, in []*session, 
 		var half []record.Trial
 		half, first = r.turns(ctx, part, of, round, first)
 		for k, t := range half {
-			if t.Status == record.OK {
+			if t.Status == record.OK && len(t.Slices) > 0 { // whole trials say why they are
 				remark(&t, "turns were taken only with networks on the same machines, since "+errAlsoHere.Error())
 			}
 			trials[places[k]] = t
