@@ -79,6 +79,7 @@ func podOn(role, request, limit string, cpus ...int) record.Endpoint {
 // not, or both may run on all CPUs of a machine.
 func TestCPUsOfPods(t *testing.T) {
 	on := func(client, server []int) workload.CPUs { return workload.CPUs{Client: client, Server: server} }
+	container := func(role string) record.Endpoint { return record.Endpoint{Name: role, Role: role} } // of another platform in the same run
 	for name, c := range map[string]struct {
 		client, server record.Endpoint
 		common         []int // that both may use
@@ -89,6 +90,7 @@ func TestCPUsOfPods(t *testing.T) {
 		"own, one":     {podOn("client", "2", "2", 4, 5), podOn("server", "2", "2", 0, 1, 2, 3), nil, on(nil, nil), on([]int{4, 5}, nil), "server"},
 		"shared":       {podOn("client", "1", "1", 0, 1), podOn("server", "1", "1", 0, 1), []int{0, 1}, on([]int{0}, []int{1}), on([]int{0}, []int{1}), "client and server"},
 		"other limits": {podOn("client", "1", "2", 0, 1), podOn("server", "1", "2", 0, 1), []int{0, 1}, on([]int{0}, []int{1}), on([]int{0}, []int{1}), "client and server"},
+		"no pods":      {container("client"), container("server"), []int{0, 1}, on([]int{0}, []int{1}), on([]int{0}, []int{1}), ""},
 		"no limits":    {podOn("client", "", "", 0, 1), podOn("server", "", "", 0, 1), []int{0, 1}, on([]int{0}, []int{1}), on([]int{0}, []int{1}), "client and server"},
 	} {
 		ends := []record.Endpoint{c.client, c.server}

@@ -422,12 +422,12 @@ func throttled(t *record.Trial) []record.Warning {
 		"%s used up its CPU limit in %d periods and had to wait: the figures are about that limit, too", where, periods)
 }
 
-// shares warns if endpoints have no CPUs of their own, although that was asked for.
+// shares warns if pods have no CPUs of their own, although that was asked for. Endpoints of other networks in the same run are no pods.
 func (r *Runner) shares(ends []record.Endpoint) []record.Warning {
 	if r.Settings.Venue == nil || r.Settings.Venue.PodCPUs == 0 {
 		return nil
 	}
-	without := record.Those(ends, func(e record.Endpoint) bool { return e.OwnCPUs() == nil })
+	without := record.Those(ends, func(e record.Endpoint) bool { return e.Resources != nil && e.OwnCPUs() == nil })
 	roles := record.Distinct(without, func(e record.Endpoint) string { return e.Role })
 	slices.Sort(roles)
 	return record.Warn(len(roles) > 0, "cpu-limit",
