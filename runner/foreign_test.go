@@ -119,7 +119,7 @@ func TestCPUsOfPods(t *testing.T) {
 		r.Settings.Venue.PodCPUs = 2
 		got := r.shares(ends)
 		if want := "the pods of " + c.without + " have no CPUs of their own: "; c.without == "" && got != nil ||
-			c.without != "" && (len(got) != 1 || got[0].Code != "cpu-limit" || !strings.HasPrefix(got[0].Text, want)) {
+			c.without != "" && (len(got) != 1 || got[0].Code != "shared-cpus" || !strings.HasPrefix(got[0].Text, want)) {
 			t.Errorf("%s: %v, want one of %q", name, got, c.without)
 		}
 	}

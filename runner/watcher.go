@@ -430,7 +430,7 @@ func (r *Runner) shares(ends []record.Endpoint) []record.Warning {
 	without := record.Those(ends, func(e record.Endpoint) bool { return e.Resources != nil && e.OwnCPUs() == nil })
 	roles := record.Distinct(without, func(e record.Endpoint) string { return e.Role })
 	slices.Sort(roles)
-	return record.Warn(len(roles) > 0, "cpu-limit",
+	return record.Warn(len(roles) > 0, "shared-cpus",
 		"the pods of %s have no CPUs of their own: a limit holds them back where they use more (--pod-cpus needs kubelets with --cpu-manager-policy=static)",
 		strings.Join(roles, " and "))
 }

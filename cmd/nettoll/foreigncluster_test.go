@@ -232,7 +232,7 @@ func TestBesideForeignCluster(t *testing.T) {
 				t.Errorf("%s: of the CPU time is noted: %+v", trial.Cell.Key(), cpu)
 			}
 			for _, w := range trial.Warnings {
-				if w.Code == "cpu-limit" && strings.Contains(w.Text, "no CPUs of their own") {
+				if w.Code == "shared-cpus" {
 					t.Errorf("%s: %s", trial.Cell.Key(), w.Text)
 				}
 			}
