@@ -171,7 +171,12 @@ func changes(trials []*record.Trial) map[string][]string {
 		}
 		for name, values := range now {
 			slices.Sort(values)
-			seen[name] = record.AddNew(seen[name], strings.Join(values, " and "))
+			text, before := strings.Join(values, " and "), seen[name]
+			if strings.HasPrefix(name, interrupts) { // also when they are back where they were
+				seen[name] = slices.Compact(append(before, text))
+			} else {
+				seen[name] = record.AddNew(before, text)
+			}
 		}
 	}
 	maps.DeleteFunc(seen, func(_ string, values []string) bool { return len(values) == 1 })

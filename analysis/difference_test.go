@@ -107,6 +107,7 @@ func TestInterruptsThatMove(t *testing.T) {
 		{on("1", "1"), nil, []string{"network cards h2/eth0 and h1/eth0: CPUs for interrupts 1 and 0"}},
 		{on("0", "1", "1"), []string{"CPUs for interrupts of the network card of the client from 0 to 1"}, nil},
 		{on("0", "1", "2", "1"), nil, nil},
+		{on("0", "1", "0"), nil, nil},
 	} {
 		changed := changes(c.trials)
 		moved, unlike := movedMachines(changed), unlikeMachines(c.trials[len(c.trials)-1].Endpoints, changed)
