@@ -110,13 +110,15 @@ func slowCPUs(sys string, cpus []record.CPU) func(id int) bool {
 			}
 		}
 	}
-	capacity := func(c record.CPU) int {
-		n, _ := number(filepath.Join(sys, "devices/system/cpu", fmt.Sprintf("cpu%d", c.ID), "cpu_capacity"), 0)
+	capacity := func(cpu string) int {
+		n, _ := number(filepath.Join(cpu, "cpu_capacity"), 0)
 		return n
 	}
-	all := record.Each(cpus, capacity)
-	for i, c := range cpus {
-		slow[c.ID] = slow[c.ID] || 3*all[i] < 2*slices.Max(all)
+	at := filepath.Join(sys, "devices/system/cpu")
+	all, _ := filepath.Glob(filepath.Join(at, "cpu[0-9]*")) // also those that this process may not use: they may be the fast ones
+	fastest := record.Most(all, capacity)
+	for _, c := range cpus {
+		slow[c.ID] = slow[c.ID] || 3*capacity(filepath.Join(at, fmt.Sprintf("cpu%d", c.ID))) < 2*fastest
 	}
 	return func(id int) bool { return slow[id] }
 }

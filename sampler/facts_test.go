@@ -59,6 +59,7 @@ func TestSlowCPUs(t *testing.T) {
 		"two kinds":    {map[string]string{"cpu_core/cpus": "0-1", "cpu_atom/cpus": "2-3"}, []int{2, 3}},
 		"three kinds":  {map[string]string{"cpu_core/cpus": "0", "cpu_atom/cpus": "1,2", "cpu_lowpower/cpus": "3"}, []int{1, 2, 3}},
 		"by capacity":  {map[string]string{"system/cpu/cpu0/cpu_capacity": "446", "system/cpu/cpu1/cpu_capacity": "446", "system/cpu/cpu2/cpu_capacity": "1024", "system/cpu/cpu3/cpu_capacity": "871"}, []int{0, 1}},
+		"others fast":  {map[string]string{"system/cpu/cpu0/cpu_capacity": "446", "system/cpu/cpu1/cpu_capacity": "446", "system/cpu/cpu2/cpu_capacity": "446", "system/cpu/cpu3/cpu_capacity": "446", "system/cpu/cpu4/cpu_capacity": "1024"}, []int{0, 1, 2, 3}},
 		"equal speeds": {map[string]string{"system/cpu/cpu0/cpu_capacity": "1024", "system/cpu/cpu1/cpu_capacity": "1024", "system/cpu/cpu2/cpu_capacity": "1024", "system/cpu/cpu3/cpu_capacity": "1024"}, nil},
 	} {
 		sys := t.TempDir()
