@@ -126,7 +126,7 @@ func (s *session) wake(ctx context.Context, v plan.Visit) error {
 // settle waits until the network is silent, and returns what that took. patience bounds the wait for the CPUs.
 func (s *session) settle(ctx context.Context, v plan.Visit, patience time.Duration) (*record.Settle, error) {
 	bound := s.r.patience(silenceTime)
-	limit := bound + s.r.patience(grace)
+	limit := bound + patience + s.r.patience(grace)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("its counters were not read within %v", limit))
 	defer cancel()
 	links, err := s.links(network.Family(v.Cells[0].Family))

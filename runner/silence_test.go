@@ -188,6 +188,28 @@ func TestOthersPacketsAreNoSign(t *testing.T) {
 	})
 }
 
+// TestTimeAfterNoise has a network that took minutes to build, and sends for most of the time in which it should fall silent. The
+// rest that it is given afterwards is not cut short.
+func TestTimeAfterNoise(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &way{name: "net", distant: true, connect: func(context.Context, int) error {
+			time.Sleep(10 * time.Minute)
+			return nil
+		}}
+		f.shared = []network.Hop{{Name: "h1/eth0", Kind: network.Device, Read: func(context.Context) (network.Count, error) {
+			since := min(time.Since(f.w.built), 25*time.Second)
+			return network.Count{Bytes: f.w.crossed.Load(), Packets: 10 * uint64(since.Milliseconds())}, nil
+		}}}
+		b := newBench(f)
+		b.Settings.MaxRounds = 1
+		_, err := b.run(t, t.Context())
+		iferr.Fatal(t, err)
+		if tr := b.trials[0]; tr.Settle == nil || !tr.Settle.Silent { // that there are no machines to ask fails it later
+			t.Errorf("%+v", tr.Settle)
+		}
+	})
+}
+
 // TestOtherMachinesAreGivenTime has networks that took a minute to build. Their machines may still work on for a tenth of that: on
 // this one, idle CPUs end the wait, and say nothing of others.
 func TestOtherMachinesAreGivenTime(t *testing.T) {
