@@ -103,9 +103,9 @@ func (s series) limit() Limit {
 	case sending >= usedUp && receiving >= usedUp:
 		return Limit{By: LimitBoth}
 	case sending >= usedUp:
-		return Limit{By: LimitSender, Softirq: sender.softirq(perCPU, window)}
+		return Limit{By: LimitSender, Softirq: sender.softirq(window)}
 	case receiving >= usedUp:
-		return Limit{By: LimitReceiver, Softirq: receiver.softirq(perCPU, window)}
+		return Limit{By: LimitReceiver, Softirq: receiver.softirq(window)}
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(perCPU), cpu.compare) {
 		sum := perCPU[at]
@@ -145,6 +145,7 @@ func endOn(host string, sender, receiver process) string {
 // process is the CPU use of all processes of a role over several trials.
 type process struct {
 	user, total float64 // CPU seconds
+	serving     float64 // seconds of softirq on the CPU that they had alone, which need not be the same in all trials
 	cpus        []int   // of each machine that has any of them
 	machines    int     // that have any of them
 	host        string  // the one of several machines that has all of them; empty if there is only one machine, or not known
@@ -165,6 +166,12 @@ func (p *process) add(t *record.Trial, role string) {
 			p.machines = len(hosts)
 		}
 	}
+	for _, at := range t.CPU.Machine.PerCPU {
+		untold := len(t.CPU.Hosts) > 0 && at.Host == ""
+		if len(p.cpus) == 1 && at.CPU == p.cpus[0] && at.Host == p.host && !untold {
+			p.serving += at.Softirq
+		}
+	}
 }
 
 // share is the share that the processes used of the CPUs that they can
@@ -178,15 +185,11 @@ func (p process) share(window float64, flows int) float64 {
 }
 
 // softirq is the share of softirq in the time of the process's CPU, if it has one alone.
-func (p process) softirq(all map[cpu]record.CPUSample, window float64) float64 {
-	if len(p.cpus) != 1 {
+func (p process) softirq(window float64) float64 {
+	if len(p.cpus) != 1 || p.serving < softirqTicks*tickLength {
 		return 0
 	}
-	used := all[cpu{p.host, p.cpus[0]}].Softirq
-	if used < softirqTicks*tickLength {
-		return 0
-	}
-	return min(1, used/window)
+	return min(1, p.serving/window)
 }
 
 // shapedRate returns the rate of the shaped link that all of a stream crosses, in bit/s: that of the server's host, which all

@@ -164,3 +164,16 @@ func TestLimit(t *testing.T) {
 		}
 	}
 }
+
+// TestSoftirqOnAnotherCPUInEachTrial has senders that are given another CPU in the second trial, as pods are.
+func TestSoftirqOnAnotherCPUInEachTrial(t *testing.T) {
+	on := func(n int) *record.Trial {
+		return streamOf(func(t *record.Trial) {
+			t.CPU.Client.System, t.CPU.Client.CPUs, t.CPU.Machine.PerCPU[n].Softirq = 0.97, []int{n}, 0.6
+		}).trials[0]
+	}
+	s := series{cell: on(0).Cell, trials: []*record.Trial{on(0), on(2)}}
+	if got, want := s.limit(), (Limit{By: LimitSender, Softirq: 0.6}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
