@@ -183,8 +183,8 @@ func onMachine(network string, at *record.Venue) bool {
 }
 
 // levelling returns the flags that make endpoints alike in some of the attributes that differ, as far as they are possible there.
-func levelling(c record.Cell, what []difference, at *record.Venue) string {
-	fixed := onMachine(c.Network, at) || onMachine(c.Native(), at)
+func levelling(c record.Cell, what []difference, set record.Settings) string {
+	fixed := onMachine(c.Network, set.Venue) || onMachine(c.Native(), set.Venue)
 	differs := func(attribute string) bool {
 		return slices.ContainsFunc(what, func(d difference) bool { return d.attribute == attribute })
 	}
@@ -201,7 +201,7 @@ func levelling(c record.Cell, what []difference, at *record.Venue) string {
 	if c.Options.Congestion == "" && differs("congestion control") {
 		flags = append(flags, "--congestion")
 	}
-	if differs(cpuPackage) { // networks that stand alone are given the same CPUs
+	if set.Turns && differs(cpuPackage) { // networks that stand alone are given the same CPUs
 		flags = append(flags, "--turns=false")
 	}
 	if len(flags) == 0 {
@@ -250,7 +250,7 @@ func doubts(row Row, c series, in circumstances) warnings {
 		baseEnds, baseFlows := c.base.lastSetup()
 		if d := differences(ends, flows, baseEnds, baseFlows); len(d) > 0 {
 			advice := "part of the difference may come from this rather than from the network"
-			if remedy := levelling(c.cell, d, in.limits.Venue); remedy != "" {
+			if remedy := levelling(c.cell, d, in.limits); remedy != "" {
 				advice += "; " + remedy + " to rule that out"
 			}
 			texts := record.Each(d, func(one difference) string { return one.text })
