@@ -300,21 +300,22 @@ func TestLinkBetweenMachinesLimits(t *testing.T) {
 			}
 			return s, err
 		}
-		r := runner.Runner{
-			Networks: map[string]runner.Recipe{}, Tools: map[string]workload.Tool{"engine": tool},
-			Settings: record.Settings{Duration: 0.2, MaxRounds: 2, Turns: true, Congestion: congestion.Unpaced(true)},
-		}
+		networks := map[string]runner.Recipe{}
+		var cells []record.Cell
 		for name, with := range oneHost(elsewhere) {
-			r.Networks[name] = runner.Recipe{Platform: lab.New(), Driver: with}
-			r.Cells = append(r.Cells, record.Cell{
+			networks[name] = runner.Recipe{Platform: lab.New(), Driver: with}
+			cells = append(cells, record.Cell{
 				Network: name, Hosts: 1, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: record.TCPRR, Placement: record.PlacementDistinct,
 			})
 		}
 		var trials []record.Trial
 		for range 5 { // turns that an end was late for, as on a busy machine, begin again
 			begun.Store(0)
-			one := r
-			if trials = runnertest.Run(t, &one); begun.Load() == 1 {
+			trials = runnertest.Run(t, &runner.Runner{
+				Networks: networks, Cells: cells, Tools: map[string]workload.Tool{"engine": tool},
+				Settings: record.Settings{Duration: 0.2, MaxRounds: 2, Turns: true, Congestion: congestion.Unpaced(true)},
+			})
+			if begun.Load() == 1 {
 				break
 			}
 			t.Logf("turns began %d times; it is measured again", begun.Load())
