@@ -30,10 +30,14 @@ func (n *build) greeting(f network.Family, at func(kube.Ports) int) (pairs []sam
 	for i, client := range n.Clients[:min(len(n.Clients), max(1, len(n.Hosts)-1))] {
 		place := n.Topo.Pair(i)
 		server := n.Servers[place]
-		port := at(n.portsOf(place))
+		port, to := at(n.portsOf(place)), n.dials(client, server, f)
+		own := to // such as lo, if they share a pod
+		if n.Translated {
+			own = server.Addr(f)
+		}
 		pairs = append(pairs, sampler.Pair{
 			Client: n.containers[client], Server: n.containers[server],
-			At: netip.AddrPortFrom(n.dials(client, server, f), uint16(port)), Own: netip.AddrPortFrom(server.Addr(f), uint16(port)),
+			At: netip.AddrPortFrom(to, uint16(port)), Own: netip.AddrPortFrom(own, uint16(port)),
 		})
 	}
 	return pairs

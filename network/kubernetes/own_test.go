@@ -238,11 +238,11 @@ func about(code string, trial record.Trial) string {
 
 // privileged builds networks on a cluster whose nodes have agents that may ask the kernel. On h2's card is the filter.
 func privileged(t *testing.T, on platform.Platform) {
-	where := map[string]string{"pod": "", "service": "h2", "nodeport": "h1", "hostport": "h1", "service-hairpin": "h1"}
+	where := map[string]string{"container": "", "pod": "", "service": "h2", "nodeport": "h1", "hostport": "h1", "service-hairpin": "h1"}
 	for name, translates := range where {
 		topo := networktest.Pair
 		out, what := topo.Hosts, ""
-		if name == "service-hairpin" {
+		if name == "service-hairpin" || name == "container" {
 			topo.Hosts, out = 1, 0
 		}
 		n, err := named(name).Connect(t.Context(), topo, on)
@@ -261,7 +261,7 @@ func privileged(t *testing.T, on platform.Platform) {
 		}
 		said := strings.Join(n.Remarks(), "; ")
 		// Both nodes have the kernel of this machine.
-		if strings.Contains(said, "translates") || strings.Contains(said, "nettoll_idle") || strings.Count(said, "nettoll_out (sched_cls)") != out {
+		if strings.Contains(said, "translates") || strings.Contains(said, "not known") || strings.Contains(said, "nettoll_idle") || strings.Count(said, "nettoll_out (sched_cls)") != out {
 			t.Errorf("%s: %s", name, said)
 		}
 		iferr.Error(t, n.Close(t.Context()))

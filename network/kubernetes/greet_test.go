@@ -1,0 +1,32 @@
+package kubernetes
+
+import (
+	"net/netip"
+	"testing"
+
+	"nettoll/internal/plumb"
+	"nettoll/kube"
+	"nettoll/network"
+)
+
+// TestWhereGreetingsArrive checks where servers listen for greetings: where packets arrive, which are translated or not.
+func TestWhereGreetingsArrive(t *testing.T) {
+	pod, service := netip.MustParseAddr("10.244.0.2"), netip.MustParseAddr("10.96.0.1")
+	server, client := &plumb.Node{Addr4: pod}, &plumb.Node{Addr4: netip.MustParseAddr("10.244.1.2")}
+	for name, c := range map[string]struct {
+		reach      func(_, _ *plumb.Node, _ network.Family) netip.Addr
+		translated bool
+		at, own    netip.Addr
+	}{
+		"pods":                {nil, false, pod, pod},
+		"containers of a pod": {plumb.OverLoopback, false, netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.1")},
+		"services":            {func(_, _ *plumb.Node, _ network.Family) netip.Addr { return service }, true, service, pod},
+	} {
+		n := &build{Network: &plumb.Network{Site: &plumb.Site{Topo: network.Topology{Hosts: 1, Servers: 1, Clients: 1}}, Reach: c.reach, Translated: c.translated}}
+		n.Servers, n.Clients = []*plumb.Node{server}, []*plumb.Node{client}
+		got := n.greeting(network.IPv4, func(kube.Ports) int { return 7 })
+		if len(got) != 1 || got[0].At != netip.AddrPortFrom(c.at, 7) || got[0].Own != netip.AddrPortFrom(c.own, 7) {
+			t.Errorf("%s: %+v, want a greeting to %v that arrives at %v", name, got, c.at, c.own)
+		}
+	}
+}
