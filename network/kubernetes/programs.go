@@ -30,10 +30,15 @@ const (
 // watchTime bounds the greetings of a watch.
 const watchTime = 10 * time.Second
 
-// runs is how often programs of a node have run.
+// runs is how often programs of a node had run when they were listed: first, after a while without greetings, and after them.
 type runs struct {
-	before, idle, after []sampler.Program // in this order, without and then with greetings
-	share               float64           // how long the greetings took, as a share of the time without
+	before, idle, after listed
+}
+
+// listed are the programs of a node at a time.
+type listed struct {
+	all []sampler.Program
+	at  time.Time
 }
 
 // notePrograms remarks on the programs that greetings run through, which it finds for the first network of a kind.
@@ -77,13 +82,13 @@ func (n *build) programs(ctx context.Context) (text string, err error) {
 func (n *build) watch(ctx context.Context, f network.Family) (all [][]runs, err error) {
 	hosts := n.talking()
 	all = make([][]runs, len(hosts))
-	read := func(into func(*runs) *[]sampler.Program) error {
+	read := func(into func(*runs) *listed) error {
 		for i := range hosts {
 			list, err := n.readPrograms(ctx, i, true)
 			if err != nil {
 				return err
 			}
-			*into(&all[i][len(all[i])-1]) = list
+			*into(&all[i][len(all[i])-1]) = listed{list, time.Now()}
 		}
 		return nil
 	}
@@ -95,16 +100,15 @@ func (n *build) watch(ctx context.Context, f network.Family) (all [][]runs, err 
 		for i := range all {
 			all[i] = append(all[i], runs{})
 		}
-		if err := read(func(r *runs) *[]sampler.Program { return &r.before }); err != nil {
+		if err := read(func(r *runs) *listed { return &r.before }); err != nil {
 			return nil, err
 		}
 		if err := await.Sleep(ctx, unwatched); err != nil {
 			return nil, err
 		}
-		if err := read(func(r *runs) *[]sampler.Program { return &r.idle }); err != nil {
+		if err := read(func(r *runs) *listed { return &r.idle }); err != nil {
 			return nil, err
 		}
-		began := time.Now()
 		un, err := n.meet(ctx, sampler.Meet, watchTime, pairs...)
 		if err != nil {
 			return nil, err
@@ -112,11 +116,8 @@ func (n *build) watch(ctx context.Context, f network.Family) (all [][]runs, err 
 		if un != nil {
 			return nil, fmt.Errorf("greetings: %s", un.text)
 		}
-		if err := read(func(r *runs) *[]sampler.Program { return &r.after }); err != nil {
+		if err := read(func(r *runs) *listed { return &r.after }); err != nil {
 			return nil, err
-		}
-		for i := range all {
-			all[i][len(all[i])-1].share = time.Since(began).Seconds() / unwatched.Seconds()
 		}
 	}
 	return all, nil
@@ -135,7 +136,7 @@ func (n *build) readPrograms(ctx context.Context, host int, count bool) (all []s
 // programsIn names the programs that ran for greetings in all watches; "none" if there are none.
 func programsIn(all []runs) string {
 	var names []string
-	for _, p := range all[len(all)-1].after {
+	for _, p := range all[len(all)-1].after.all {
 		if slices.ContainsFunc(all, func(r runs) bool { return r.greetings(p) < greeted }) {
 			continue
 		}
@@ -157,11 +158,13 @@ func programsIn(all []runs) string {
 	return strings.Join(counted, ", ")
 }
 
-// greetings returns how often a program ran for greetings, as far as is known.
+// greetings returns how often a program ran for greetings, as far as is known. To list programs takes its time on a cluster that is
+// far away, so each while is what was between two lists.
 func (r runs) greetings(p sampler.Program) float64 {
-	of := func(all []sampler.Program) float64 {
-		one, _ := record.First(all, func(o sampler.Program) bool { return o.ID == p.ID })
+	of := func(l listed) float64 {
+		one, _ := record.First(l.all, func(o sampler.Program) bool { return o.ID == p.ID })
 		return float64(one.Runs)
 	}
-	return of(r.after) - of(r.idle) - (of(r.idle)-of(r.before))*r.share
+	others := (of(r.idle) - of(r.before)) / r.idle.at.Sub(r.before.at).Seconds()
+	return of(r.after) - of(r.idle) - others*r.after.at.Sub(r.idle.at).Seconds()
 }
