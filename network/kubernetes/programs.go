@@ -41,13 +41,17 @@ type listed struct {
 	at  time.Time
 }
 
-// notePrograms remarks on the programs that greetings run through, which it finds for the first network of a kind.
+// notePrograms remarks on the programs that greetings run through, which it finds for the first network of a kind, or a later one if
+// that fails.
 func (n *build) notePrograms(ctx context.Context, name string) error {
 	topo := n.Topo
 	topo.FirstPort = 0 // another one in each round
 	text, err := n.cluster.Once(fmt.Sprintf("programs %s %+v", name, topo), func() (string, error) { return n.programs(ctx) })
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
 		return fmt.Errorf("BPF programs: %w", err)
+	case err != nil:
+		text = "which BPF programs packets run through is not known: " + err.Error()
 	}
 	if text != "" {
 		n.Notes = append(n.Notes, text)
@@ -64,12 +68,10 @@ func (n *build) programs(ctx context.Context) (text string, err error) {
 	all, err := n.watch(ctx, families[0])
 	for i := range n.talking() {
 		_, errEnd := n.readPrograms(context.WithoutCancel(ctx), i, false)
-		if errEnd != nil && err == nil {
-			return "", errEnd
-		}
+		err = cmp.Or(err, errEnd)
 	}
 	if err != nil {
-		return "which BPF programs packets run through is not known: " + err.Error(), ctx.Err()
+		return "", err
 	}
 	var on []string
 	for i, h := range slices.Backward(n.talking()) {
