@@ -103,7 +103,7 @@ func (o *Own) choose(ctx context.Context) error {
 		return o.refused("nodes", err)
 	}
 	slices.SortFunc(all.Items, func(a, b nodeState) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
-	o.zones, o.claims = map[string]string{}, map[string]Claim{}
+	o.zones, o.claims = map[string]string{}, map[string]Claims{}
 	for _, n := range all.Items {
 		o.zones[n.name()], o.claims[n.name()] = n.zone(), claimed(n.Metadata.Annotations)
 	}

@@ -30,11 +30,11 @@ import (
 // Node is a node of a cluster: a host of the lab, or one of the user's.
 type Node struct {
 	platform.Host
-	Index int
-	As    string     // its name in a cluster of the user's
-	Claim Claim      // of the CNI plugin, in a cluster of the user's
-	Not   string     // if As is empty: the name, in that cluster, of a node that it must not be
-	Agent *Container // in the network of a node of the user's; nil: there is none
+	Index  int
+	As     string     // its name in a cluster of the user's
+	Claims Claims     // of the CNI plugin, in a cluster of the user's
+	Not    string     // if As is empty: the name, in that cluster, of a node that it must not be
+	Agent  *Container // in the network of a node of the user's; nil: there is none
 
 	cluster    *Cluster
 	dir        string // its files

@@ -66,7 +66,7 @@ type Own struct {
 	probed   bool
 	nodes    []string          // their names in the cluster, the servers' first
 	zones    map[string]string // of the nodes, where they are known
-	claims   map[string]Claim  // of the nodes' CNI plugin
+	claims   map[string]Claims // of the nodes' CNI plugin
 	why      []string          // why other nodes are not used
 	no       error             // why the cluster refuses all pods
 	blind    bool              // nodes cannot be listed, and none is named: the scheduler finds them
@@ -341,7 +341,7 @@ func (o *Own) Use(ctx context.Context, count int) (*Cluster, error) {
 	}
 	c := o.cluster(o.keeper)
 	for i, name := range o.nodes[:count] {
-		c.Nodes = append(c.Nodes, &Node{Host: ownNode{fmt.Sprintf("h%d", i+1), o}, Index: i, As: name, Claim: o.claims[name], cluster: c})
+		c.Nodes = append(c.Nodes, &Node{Host: ownNode{fmt.Sprintf("h%d", i+1), o}, Index: i, As: name, Claims: o.claims[name], cluster: c})
 	}
 	if o.o.NodeAgents {
 		if err := o.observe(ctx, c); err != nil {

@@ -147,7 +147,7 @@ type Network struct {
 	// Unproved says what of the path is not proved, and why; each becomes a warning of every trial.
 	Unproved []string
 	// Found describes the hops with May that the payload of a trial crossed.
-	Found func(crossed []Hop) Finding
+	Found func(crossed []Hop, f Family) Finding
 	// Translator says what has translated the addresses that the clients of a trial dialled, which has just ended, or why that is
 	// not proved. It may take some milliseconds, and cause traffic.
 	Translator func(ctx context.Context, f Family) (remark, unproved string)

@@ -264,7 +264,7 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	addShares(t)
 	unproved, unexpected := s.network.Unproved, ""
 	if s.network.Found != nil {
-		found := s.network.Found(p.found)
+		found := s.network.Found(p.found, network.Family(t.Cell.Family))
 		t.Warnings = append(t.Warnings, record.Warn(found.Remark != "", "path-found", "%s", found.Remark)...)
 		t.Warnings = append(t.Warnings, record.Warn(found.Doubt != "", "path-not-claimed", "%s", found.Doubt)...)
 		unexpected = found.Wrong

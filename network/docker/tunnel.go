@@ -104,7 +104,7 @@ func (n *build) uplinks(from, to *plumb.Host) []network.Hop {
 }
 
 // onCard says which devices of the user's machines counted the payload of a tunnel.
-func (n *build) onCard(crossed []network.Hop) network.Finding {
+func (n *build) onCard(crossed []network.Hop, _ network.Family) network.Finding {
 	var by, not []string
 	for _, node := range n.talking() { // the payload crosses no other host
 		card := node.Host.UplinkHop().Name

@@ -44,15 +44,15 @@ func TestWhatIsExpected(t *testing.T) {
 		{"plain", "path not proved: nothing that leads out of h1 has counted the payload, and plain is expected to carry it", []network.Hop{pod, bridge, card, farBridge}},
 	} {
 		o := &observed{hosts: []*plumb.Host{server, client}, own: own, expect: c.expect}
-		if got := o.found(c.crossed).Wrong; got != c.wrong {
+		if got := o.found(c.crossed, network.IPv4).Wrong; got != c.wrong {
 			t.Errorf("expected %q: %q, want %q", c.expect, got, c.wrong)
 		}
 	}
-	one := (&observed{hosts: []*plumb.Host{client}, own: own, expect: "vxlan"}).found([]network.Hop{pod, pod})
+	one := (&observed{hosts: []*plumb.Host{client}, own: own, expect: "vxlan"}).found([]network.Hop{pod, pod}, network.IPv4)
 	if want := "counters of the nodes show what carried the payload: on h2 the pods' veth (port of cni0)"; one != (network.Finding{Remark: want}) {
 		t.Errorf("%+v, want %q", one, want)
 	}
-	two := (&observed{hosts: []*plumb.Host{server, client}, own: own}).found([]network.Hop{pod, bridge, tunnel, card})
+	two := (&observed{hosts: []*plumb.Host{server, client}, own: own}).found([]network.Hop{pod, bridge, tunnel, card}, network.IPv4)
 	for _, want := range []string{"on h2 the pods' veth (port of cni0), cni0 (bridge), flannel.1 (vxlan), ens5; ", "on h1 no device, and nothing that leads out of the node"} {
 		if !strings.Contains(two.Remark, want) {
 			t.Errorf("%q does not say %q", two.Remark, want)
@@ -109,9 +109,22 @@ func TestClaims(t *testing.T) {
 		{tunnels, []network.Hop{bridge}, ""}, // what leads out of the node is not proved at all
 	} {
 		other := &plumb.Host{Host: called{name: "h2"}}
-		o := &observed{hosts: []*plumb.Host{other, host}, own: map[*plumb.Host][]network.Hop{host: all}, claims: map[*plumb.Host]kube.Claim{host: c.claim}}
-		if got := o.found(c.crossed).Doubt; got != c.want {
+		o := &observed{hosts: []*plumb.Host{other, host}, own: map[*plumb.Host][]network.Hop{host: all}, claims: map[*plumb.Host]kube.Claims{host: {IPv4: c.claim}}}
+		if got := o.found(c.crossed, network.IPv4).Doubt; got != c.want {
 			t.Errorf("%+v: %q, want %q", c.claim, got, c.want)
+		}
+		if got := o.found(c.crossed, network.IPv6); got.Doubt != "" {
+			t.Errorf("%+v of the other IP version: %q", c.claim, got.Doubt)
+		}
+	}
+	client := &plumb.Host{Host: called{name: "h2"}}
+	far := network.Hop{Name: "h2/ens5", May: true, About: "device"}
+	agreed := "; that is what flannel says of its nodes"
+	for claims, want := range map[[2]string]bool{{"flannel", "flannel"}: true, {"flannel", ""}: false, {"", "flannel"}: false, {"", ""}: false} {
+		o := &observed{hosts: []*plumb.Host{host, client}, own: map[*plumb.Host][]network.Hop{host: all, client: {far}}, claims: map[*plumb.Host]kube.Claims{}}
+		o.claims[host], o.claims[client] = kube.Claims{IPv4: kube.Claim{By: claims[0]}}, kube.Claims{IPv4: kube.Claim{By: claims[1]}}
+		if got := o.found([]network.Hop{far, bridge, card}, network.IPv4).Remark; strings.HasSuffix(got, agreed) != want {
+			t.Errorf("if %q say that they have plain routes: %s", claims, got)
 		}
 	}
 }

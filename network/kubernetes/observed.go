@@ -25,7 +25,7 @@ type observed struct {
 	ports  map[*plumb.Node]network.Hop   // on the node of each pod, the other end of its eth0; none if there is none on the node
 	own    map[*plumb.Host][]network.Hop // the node's own devices, from the pods to the other nodes
 	expect string                        // see kube.Cluster.Expect
-	claims map[*plumb.Host]kube.Claim    // of what connects the nodes
+	claims map[*plumb.Host]kube.Claims   // of what connects the nodes
 }
 
 // tunnels are the kinds of devices that encapsulate packets, as the kernel and the netlink library name them.
@@ -36,14 +36,14 @@ const bridgeKind = "bridge"
 
 // observe finds the devices of the nodes that the payload can cross.
 func (n *build) observe(ctx context.Context) error {
-	o := &observed{hosts: n.talking(), ports: map[*plumb.Node]network.Hop{}, own: map[*plumb.Host][]network.Hop{}, expect: n.cluster.Expect(), claims: map[*plumb.Host]kube.Claim{}}
+	o := &observed{hosts: n.talking(), ports: map[*plumb.Node]network.Hop{}, own: map[*plumb.Host][]network.Hop{}, expect: n.cluster.Expect(), claims: map[*plumb.Host]kube.Claims{}}
 	for _, h := range o.hosts {
 		agent := n.cluster.Nodes[h.Index].Agent
 		all, err := agent.Interfaces(ctx)
 		if err != nil {
 			return fmt.Errorf("devices of the node of %s: %w", h.Name(), err)
 		}
-		o.claims[h] = n.cluster.Nodes[h.Index].Claim
+		o.claims[h] = n.cluster.Nodes[h.Index].Claims
 		read, ends, masters := plumb.Devices{Agent: agent.Agent()}, map[string]bool{}, map[int]bool{}
 		hop := func(device, name, about string) network.Hop {
 			one := read.Hop(h.Name(), device)
@@ -152,8 +152,9 @@ func (o *observed) hops(from, to *plumb.Node, _ network.Family) []network.Hop {
 	return slices.Concat(near(from), o.own[from.Host], far)
 }
 
-// found describes what the payload crossed on the nodes.
-func (o *observed) found(crossed []network.Hop) (f network.Finding) {
+// found describes what the payload of an IP version crossed on the nodes.
+func (o *observed) found(crossed []network.Hop, version network.Family) (f network.Finding) {
+	claim := func(h *plumb.Host) kube.Claim { return o.claims[h].Of(version == network.IPv6) }
 	var parts, blind []string
 	for _, h := range slices.Backward(o.hosts) { // in the order of the path: the servers are on the first host
 		var names, out, through []string
@@ -188,7 +189,7 @@ func (o *observed) found(crossed []network.Hop) (f network.Finding) {
 			}
 			f.Wrong = cmp.Or(f.Wrong, o.contradicts(h.Name(), out, through, crossed))
 			if out != nil {
-				f.Doubt = cmp.Or(f.Doubt, o.unlike(h, through, crossed))
+				f.Doubt = cmp.Or(f.Doubt, unlike(claim(h), h.Name(), through, crossed))
 			}
 		}
 		parts = append(parts, text)
@@ -197,8 +198,9 @@ func (o *observed) found(crossed []network.Hop) (f network.Finding) {
 		f.Unproved = "what carries the payload out of " + strings.Join(blind, " and ") + " is not proved: no device that leads out of the node has counted it"
 	}
 	f.Remark = "counters of the nodes show what carried the payload: " + strings.Join(parts, "; ")
-	if by := o.claims[o.hosts[0]].By; by != "" && len(o.hosts) > 1 && f.Doubt == "" && blind == nil {
-		f.Remark += "; that is what " + by + " says of its nodes"
+	by := record.Distinct(o.hosts, func(h *plumb.Host) string { return claim(h).By })
+	if by[0] != "" && len(by) == 1 && len(o.hosts) > 1 && f.Doubt == "" && blind == nil {
+		f.Remark += "; that is what " + by[0] + " says of its nodes"
 	}
 	return f
 }
@@ -206,15 +208,14 @@ func (o *observed) found(crossed []network.Hop) (f network.Finding) {
 // unlike says how the tunnels that carried the payload out of a node differ from what the CNI plugin says. Either can be as it should
 // be, so that is a doubt: plugins leave tunnels out between nodes of one subnet (flannel's DirectRouting, Calico's CrossSubnet), and
 // nodes may reach each other by a tunnel that the plugin knows nothing of.
-func (o *observed) unlike(h *plumb.Host, through []string, crossed []network.Hop) string {
-	claim := o.claims[h]
-	says := fmt.Sprintf("%s says in an annotation of the node of %s that ", claim.By, h.Name())
+func unlike(claim kube.Claim, host string, through []string, crossed []network.Hop) string {
+	says := fmt.Sprintf("%s says in an annotation of the node of %s that ", claim.By, host)
 	switch {
 	case claim.By == "":
 	case claim.Tunnels == nil && through != nil:
 		return says + "it has plain routes, and the payload crossed " + strings.Join(through, ", ") + " there"
 	case claim.Tunnels != nil && !slices.ContainsFunc(crossed, func(hop network.Hop) bool {
-		return strings.HasPrefix(hop.Name, h.Name()+"/") && slices.Contains(claim.Tunnels, hop.About)
+		return strings.HasPrefix(hop.Name, host+"/") && slices.Contains(claim.Tunnels, hop.About)
 	}):
 		return says + "it has tunnels (" + strings.Join(claim.Tunnels, ", ") + "), and the payload crossed none of these there, as between nodes of one subnet that need none"
 	}
