@@ -106,6 +106,7 @@ func TestClaims(t *testing.T) {
 		{tunnels, []network.Hop{bridge, flannel, card}, ""},
 		{tunnels, []network.Hop{bridge, flannel, wireguard, card}, ""},
 		{tunnels, []network.Hop{bridge, card}, "flannel says in an annotation of the node of h1 that it has tunnels (vxlan), and the payload crossed none of these there, as between nodes of one subnet that need none"},
+		{tunnels, []network.Hop{bridge, wireguard, card}, "flannel says in an annotation of the node of h1 that it has tunnels (vxlan), and the payload crossed wg0 (wireguard) there instead"},
 		{tunnels, []network.Hop{bridge}, ""}, // what leads out of the node is not proved at all
 	} {
 		other := &plumb.Host{Host: called{name: "h2"}}

@@ -217,7 +217,11 @@ func unlike(claim kube.Claim, host string, through []string, crossed []network.H
 	case claim.Tunnels != nil && !slices.ContainsFunc(crossed, func(hop network.Hop) bool {
 		return strings.HasPrefix(hop.Name, host+"/") && slices.Contains(claim.Tunnels, hop.About)
 	}):
-		return says + "it has tunnels (" + strings.Join(claim.Tunnels, ", ") + "), and the payload crossed none of these there, as between nodes of one subnet that need none"
+		says += "it has tunnels (" + strings.Join(claim.Tunnels, ", ") + "), and the payload crossed "
+		if through != nil {
+			return says + strings.Join(through, ", ") + " there instead"
+		}
+		return says + "none of these there, as between nodes of one subnet that need none"
 	}
 	return ""
 }
