@@ -327,9 +327,12 @@ func (p *Pod) tooMuch(says string) string {
 	if p.cpus == 0 || !strings.Contains(says, "Insufficient") {
 		return says
 	}
-	n := len(p.Containers)
-	return fmt.Sprintf("%s; it asks for %d CPUs and %d GiB of memory: give pods fewer (--pod-cpus), measure fewer at once (--together 1, fewer clients), or name other nodes",
-		strings.TrimRight(says, ". "), n*p.cpus, n*podMemory)
+	n, cpus := len(p.Containers), "1 CPU"
+	if n*p.cpus > 1 {
+		cpus = fmt.Sprintf("%d CPUs", n*p.cpus)
+	}
+	return fmt.Sprintf("%s; it asks for %s and %d GiB of memory: give pods fewer (--pod-cpus), measure fewer at once (--turns=false, fewer clients), or name other nodes",
+		strings.TrimRight(says, ". "), cpus, n*podMemory)
 }
 
 // final reports whether a container that waits for this reason does so for ever.
