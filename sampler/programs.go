@@ -129,6 +129,9 @@ func (r *runCount) read(on bool) ([]Program, error) {
 	if on && r.ends == nil {
 		var kind uint32 // BPF_STATS_RUN_TIME
 		fd, err := bpf(unix.BPF_ENABLE_STATS, unsafe.Pointer(&kind), unsafe.Sizeof(kind))
+		if errors.Is(err, unix.EINVAL) {
+			err = errors.New("the kernel cannot do that before Linux 5.8")
+		}
 		if err != nil {
 			return nil, fmt.Errorf("sampler: count runs of BPF programs: %w", err)
 		}
