@@ -202,7 +202,7 @@ func TestBesideForeignCluster(t *testing.T) {
 		report := exec.Command("nettoll", "report", filepath.Join(dir, "x.ndjson"))
 		report.Stdout = out
 		iferr.Error(t, report.Run())
-		for _, want := range []string{"kubernetes:pod", "kubernetes:service", "h1 is the node alpha, h2 is the node beta", "flannel.1 (vxlan)", "that is what flannel says of its nodes", "translated by conntrack (DNAT) on h2", "BPF programs that ran whenever greetings crossed: on h2", "What the daemons of the nodes use", "kube-proxy, % of a CPU"} {
+		for _, want := range []string{"kubernetes:pod", "kubernetes:service", "h1 is the node alpha, h2 is the node beta", "flannel.1 (vxlan)", "that is what flannel says of its nodes", "translated by conntrack (DNAT) on h2", "BPF programs that ran whenever greetings crossed over IPv4: on h2", "What the daemons of the nodes use", "kube-proxy, % of a CPU"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("the report does not say %q", want)
 			}

@@ -77,7 +77,7 @@ func (n *build) programs(ctx context.Context) (text string, err error) {
 	for i, h := range slices.Backward(n.talking()) {
 		on = append(on, "on "+h.Name()+" "+programsIn(all[i]))
 	}
-	return "BPF programs that ran whenever greetings crossed: " + strings.Join(on, "; "), nil
+	return fmt.Sprintf("BPF programs that ran whenever greetings crossed over IPv%d: %s", families[0], strings.Join(on, "; ")), nil
 }
 
 // watch counts runs on all nodes, which go on being counted when it returns.
