@@ -79,6 +79,7 @@ func (a *API) Idle() { a.requests.CloseIdleConnections() }
 
 // Status is the API server's refusal of a request.
 type Status struct {
+	Kind    string // "Status", unless somebody else has answered, such as a proxy
 	Message string
 	Reason  string // such as NotFound
 	Code    int    // of HTTP

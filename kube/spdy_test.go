@@ -63,10 +63,12 @@ func TestWithoutWebSockets(t *testing.T) {
 		wait                 string
 	}{
 		"a proxy's page":     {http.StatusForbidden, "no upgrades here", `{"status":"Success"}`, "", ""},
+		"a gateway's JSON":   {http.StatusForbidden, `{"code":403,"message":"no upgrades here"}`, `{"status":"Success"}`, "", ""},
 		"an answer without":  {http.StatusOK, "", `{"status":"Success"}`, "", ""},
 		"a header is lost":   {http.StatusBadRequest, `{"kind":"Status","code":400,"message":"Upgrade request required"}`, `{"status":"Failure","details":{"causes":[{"reason":"ExitCode","message":"3"}]}}`, "", "exit status 3: 1048576 bytes"},
 		"cut":                {http.StatusForbidden, "no", "", "", "the connection to it ended: 1048576 bytes"},
 		"no right":           {http.StatusForbidden, `{"kind":"Status","code":403,"message":"pods is forbidden"}`, "", "pods is forbidden", ""},
+		"neither, in JSON":   {http.StatusForbidden, `{"message":"no way"}`, "none", "no way; without WebSockets (SPDY): no way", ""},
 		"neither of the two": {http.StatusBadGateway, "no way", "none", "502 Bad Gateway: no way; without WebSockets (SPDY): 502 Bad Gateway: no way", ""},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -74,7 +74,7 @@ func (a *API) carry(ctx context.Context, at string) (carrier, error) {
 	switch {
 	case second == nil:
 		return by, nil
-	case errors.As(second, new(*Status)):
+	case saysNo(second):
 		return nil, second
 	}
 	return nil, fmt.Errorf("%w; without WebSockets (SPDY): %w", err, second)
@@ -84,7 +84,7 @@ func (a *API) carry(ctx context.Context, at string) (carrier, error) {
 // that has lost its headers on the way.
 func saysNo(err error) bool {
 	s, ok := errors.AsType[*Status](err)
-	return ok && s.Code != http.StatusBadRequest
+	return ok && s.Kind == "Status" && s.Code != http.StatusBadRequest
 }
 
 // refusedStream returns the API server's reason, if it gave one.
