@@ -18,7 +18,7 @@ import (
 // Agents on nodes of the user's that may ask the kernel find the BPF programs that packets run through. Counting how often programs
 // run costs each run some nanoseconds, so it is done when a network has been built, while no turn or trial runs. Others use the
 // nodes, too: a program is one that packets run through if it has run at least as often as greetings crossed, in several whiles,
-// in addition to what it runs when there are none.
+// in addition to what it runs when there are none. The kernel does not count programs that others call (tail calls).
 
 const (
 	watches   = 3                      // how often it is watched without greetings, and then with them
