@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -62,7 +61,8 @@ func unlessBoth(_, to *plumb.Node, f network.Family, at netip.Addr) error {
 		return nil
 	}
 	return &platform.Unsupported{
-		Feature: "IPv" + strconv.Itoa(int(f)) + " in this cluster", Option: "an address of that version for " + to.Name(), Remedy: "leave out -" + strconv.Itoa(int(f)),
+		Feature: fmt.Sprintf("IPv%d in this cluster", f), Option: "an address of that version for " + to.Name(),
+		Remedy: fmt.Sprintf("measure IPv%d alone (-%[1]d)", network.IPv4+network.IPv6-f),
 	}
 }
 
