@@ -17,8 +17,8 @@ var forbidden = regexp.MustCompile(`User "([^"]*)" cannot (\w+) resource "([^"]*
 // webhook matches what the API server says of an admission webhook, or a policy, that refuses an object or does not answer.
 var webhook = regexp.MustCompile(`(?:admission webhook|failed calling webhook|ValidatingAdmissionPolicy) ["']([^"']*)["']`)
 
-// bounds matches what the API server says of requests and limits that a LimitRange does not admit.
-var bounds = regexp.MustCompile(`(?:maximum|minimum) \w+ usage per .*`)
+// bounds matches what the API server says of requests and limits that a LimitRange does not admit; several are in brackets.
+var bounds = regexp.MustCompile(`(?:maximum|minimum) \w+ usage per [^\]]*`)
 
 // manual says where the rights that are needed are listed.
 const manual = "docs/kubernetes.md lists the rights that measuring takes"

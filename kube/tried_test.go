@@ -174,11 +174,14 @@ func TestCPUsOfPodsAreTried(t *testing.T) {
 	if want := `"resources":{"limits":{"cpu":"3","memory":"1Gi"},"requests":{"cpu":"3","memory":"1Gi"}}`; !strings.Contains(string(said), want) {
 		t.Errorf("no %s in %s", want, said)
 	}
-	b.tries = `pods "x" is forbidden: maximum cpu usage per Container is 1, but limit is 3`
-	err = o.Allows(t.Context(), kube.Needs{Pod: kube.PodSpec{CPUs: 3}})
-	refused(t, err, "needs other bounds there than those of its LimitRange: maximum cpu usage per Container is 1, but limit is 3")
-	if !errors.Is(err, platform.ErrUnsupported) {
-		t.Errorf("%v is not that something is missing", err)
+	const cpu, memory = "maximum cpu usage per Container is 1, but limit is 3", "maximum memory usage per Container is 512Mi, but limit is 1Gi"
+	for says, want := range map[string]string{cpu: cpu, "[" + cpu + ", " + memory + "]": cpu + ", " + memory} {
+		b.tries = `pods "x" is forbidden: ` + says
+		err = o.Allows(t.Context(), kube.Needs{Pod: kube.PodSpec{CPUs: 3}})
+		refused(t, err, "needs other bounds there than those of its LimitRange: "+want+")")
+		if !errors.Is(err, platform.ErrUnsupported) {
+			t.Errorf("%v is not that something is missing", err)
+		}
 	}
 }
 
