@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"time"
@@ -36,7 +37,9 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 // answerTime bounds one request. Programs that provide credentials, such as those of clouds, run within it.
 const answerTime = 20 * time.Second
 
-// Ask sends one request to the API server, and reads the answer into answer, unless that is nil.
+// Ask sends one request to the API server, and reads the answer into answer, unless that is nil. If the connection ends
+// before the answer does, as when a proxy on the way restarts, what can be asked twice is. An object that was to be removed may be
+// absent then.
 func (a *API) Ask(ctx context.Context, method, path string, body, answer any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, fmt.Errorf("no answer within %v", answerTime))
 	defer cancel()
@@ -48,7 +51,13 @@ func (a *API) Ask(ctx context.Context, method, path string, body, answer any) er
 	if method == http.MethodPatch {
 		header.Set("Content-Type", "application/merge-patch+json")
 	}
-	said, err := daemon.AskBy(ctx, a.requests, method, a.URL+path, header, text, http.StatusCreated, http.StatusAccepted)
+	ask := func() ([]byte, error) {
+		return daemon.AskBy(ctx, a.requests, method, a.URL+path, header, text, http.StatusCreated, http.StatusAccepted)
+	}
+	said, err := ask()
+	if cut := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF); cut && (method == http.MethodGet || method == http.MethodDelete) {
+		said, err = ask()
+	}
 	if err == nil && answer != nil {
 		return json.Unmarshal(said, answer)
 	}

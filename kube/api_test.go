@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,6 +40,32 @@ func TestAskNamesTheBound(t *testing.T) {
 		}
 	}
 	close(over)
+}
+
+// TestAnswersThatEndEarly asks a server whose first answer ends with its connection. What can be asked twice is asked again.
+func TestAnswersThatEndEarly(t *testing.T) {
+	machine.Loopback(t)
+	for method, times := range map[string]int32{http.MethodGet: 2, http.MethodDelete: 2, http.MethodPost: 1} {
+		for _, begun := range []bool{false, true} { // the answer
+			var asked atomic.Int32
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if asked.Add(1) > 1 {
+					_, _ = w.Write([]byte("{}"))
+					return
+				}
+				if begun {
+					_, _ = w.Write([]byte("{"))
+					w.(http.Flusher).Flush()
+				}
+				panic(http.ErrAbortHandler) // ends the connection
+			}))
+			defer server.Close()
+			err := kube.APIBy(server.Client(), server.URL).Ask(t.Context(), method, "/", nil, nil)
+			if n := asked.Load(); n != times || (err == nil) != (times == 2) {
+				t.Errorf("%s was asked %d times: %v", method, n, err)
+			}
+		}
+	}
 }
 
 // silent is a transport that does not look at the ends of requests, as that of client-go while a program that provides
