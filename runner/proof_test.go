@@ -42,7 +42,7 @@ func TestJudge(t *testing.T) {
 		{"nothing", network.Rule, false, bytes(0), false, "path not proved: 0 bytes crossed h1/br0, the payload was 10000"},
 		{"process", network.Proxy, false, network.Count{Bytes: 10_000}, true, ""},
 		{"a packet for each connection", network.Connection, false, network.Count{Packets: 3}, true, ""},
-		{"a connection less", network.Connection, false, network.Count{Packets: 2, Bytes: 1 << 30}, false, "path not proved: h1/br0 counted 2 new connections of 3"},
+		{"a connection less", network.Connection, false, network.Count{Packets: 2, Bytes: 1 << 30}, false, "path not proved: h1/br0 counted 2 new connections of at least 3"},
 		{"absent and silent", network.Device, true, bytes(0), true, ""},
 		{"absent but for address resolution", network.Device, true, bytes(background), true, ""},
 		{"absent with half of the payload", network.Device, true, bytes(5_000 + background), true, ""},
@@ -64,6 +64,18 @@ func TestJudge(t *testing.T) {
 				t.Errorf("verdict is %q, want %q", got, c.said)
 			}
 		})
+	}
+}
+
+// TestPortsUsedAgain: of many connections, a few may be taken for others before, with the same ports.
+func TestPortsUsedAgain(t *testing.T) {
+	for counted, ok := range map[uint64]bool{3717: true, 3716: true, 3680: true, 3679: false, 0: false} {
+		p, err := begin(t.Context(), [][]network.Hop{{hop("h1/rule-dnat", network.Connection, false, network.Count{})}})
+		iferr.Fatal(t, err)
+		hops, got := p.judge([]network.Count{{Packets: counted}}, []workload.Crossed{{Conns: 3717}})
+		if got != ok || hops[0].Need != 3680 {
+			t.Errorf("%d of 3717: %v, %+v", counted, got, hops)
+		}
 	}
 }
 
