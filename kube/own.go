@@ -39,8 +39,7 @@ type OwnOptions struct {
 	// Tools are sent to pods that lack them; nil: none are.
 	Tools *bootstrap.Tools
 	// NodeAgents has agents on the nodes, too: see Node.Agent. With NodeDaemons, they see the processes of the nodes. With
-	// NodePrivileged, they have the capabilities to see what the nodes translate, and which
-	// BPF programs run there.
+	// NodePrivileged, they have the capabilities to see what the nodes translate, and which BPF programs run there.
 	NodeAgents     bool
 	NodeDaemons    bool
 	NodePrivileged bool

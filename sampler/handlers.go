@@ -31,7 +31,7 @@ const (
 	MethodNamed      = "sampler.named"      // []string, names of programs → []Named
 	MethodProcesses  = "sampler.processes"  // []int, PIDs → []time.Duration of CPUTimes
 	MethodTranslated = "sampler.translated" // Dialled → Translated
-	MethodPrograms   = "sampler.programs"   // whether runs are counted from then on → []Program
+	MethodPrograms   = "sampler.programs"   // whether runs are counted from then on → []Program, if they are
 )
 
 // Device is a device in a namespace that the agent can reach; "" is its own.

@@ -121,12 +121,16 @@ type runCount struct {
 // countTime is how long runs are counted if nobody ends it.
 const countTime = time.Minute
 
-// read lists the programs. on says that runs are counted from before that, or not any more after it. That takes CAP_SYS_ADMIN, and
-// Linux 5.8.
+// read has runs counted, unless that is so already, and lists the programs. That takes CAP_SYS_ADMIN, and Linux 5.8. With on=false,
+// it ends the counting, and lists nothing.
 func (r *runCount) read(on bool) ([]Program, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if on && r.ends == nil {
+	if !on {
+		r.end()
+		return nil, nil
+	}
+	if r.ends == nil {
 		var kind uint32 // BPF_STATS_RUN_TIME
 		fd, err := bpf(unix.BPF_ENABLE_STATS, unsafe.Pointer(&kind), unsafe.Sizeof(kind))
 		if errors.Is(err, unix.EINVAL) {
@@ -142,11 +146,7 @@ func (r *runCount) read(on bool) ([]Program, error) {
 			r.end()
 		})
 	}
-	all, err := Programs()
-	if !on {
-		r.end()
-	}
-	return all, err
+	return Programs()
 }
 
 func (r *runCount) end() {

@@ -29,19 +29,30 @@ func TestRunsOfPrograms(t *testing.T) {
 		}
 	}
 	var counts runCount
-	find := func(on bool, name string) Program {
+	find := func(name string) Program {
 		t.Helper()
-		all, err := counts.read(on)
+		all, err := Programs()
 		iferr.Fatal(t, err)
+		slices.Reverse(all) // the kernel may not have removed those of a test before yet
 		i := slices.IndexFunc(all, func(p Program) bool { return p.Name == name })
 		if i < 0 {
 			t.Fatalf("%s is not among %+v", name, all)
 		}
 		return all[i]
 	}
-	before := find(true, "nettoll_filter")
+	_, err = counts.read(true)
+	iferr.Fatal(t, err)
+	before := find("nettoll_filter")
 	send(7)
-	after, other := find(true, "nettoll_filter"), find(false, "nettoll_idle")
+	listed, err := counts.read(true)
+	iferr.Fatal(t, err)
+	after, other := find("nettoll_filter"), find("nettoll_idle")
+	if !slices.Contains(listed, after) {
+		t.Errorf("%+v is not among %+v", after, listed)
+	}
+	if none, err := counts.read(false); none != nil || err != nil {
+		t.Errorf("%+v, %v", none, err)
+	}
 	if after.Runs-before.Runs != 7 || after.Type != "socket_filter" {
 		t.Errorf("before: %+v, after: %+v", before, after)
 	}
@@ -55,7 +66,7 @@ func TestRunsOfPrograms(t *testing.T) {
 		return
 	}
 	send(3)
-	if again := find(false, "nettoll_filter"); again.Runs != after.Runs {
+	if again := find("nettoll_filter"); again.Runs != after.Runs {
 		t.Errorf("%d runs were counted when nobody wanted it", again.Runs-after.Runs)
 	}
 }

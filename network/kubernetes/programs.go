@@ -3,12 +3,14 @@ package kubernetes
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"nettoll/internal/await"
+	"nettoll/internal/plumb"
 	"nettoll/kube"
 	"nettoll/network"
 	"nettoll/record"
@@ -27,7 +29,7 @@ const (
 	mostNamed = 12                     // programs of a node
 )
 
-// watchTime bounds the greetings of a watch.
+// watchTime bounds the greetings of a watch, and the end of all.
 const watchTime = 10 * time.Second
 
 // runs is how often programs of a node had run when they were listed: first, after a while without greetings, and after them.
@@ -46,8 +48,15 @@ type listed struct {
 func (n *build) notePrograms(ctx context.Context, name string) error {
 	topo := n.Topo
 	topo.FirstPort = 0 // another one in each round
-	text, err := n.cluster.Once(fmt.Sprintf("programs %s %+v", name, topo), func() (string, error) { return n.programs(ctx) })
+	var goesOn error
+	text, err := n.cluster.Once(fmt.Sprintf("programs %s %+v", name, topo), func() (string, error) {
+		text, err := n.programs(ctx)
+		goesOn = n.stopCounting(ctx)
+		return text, cmp.Or(err, goesOn)
+	})
 	switch {
+	case goesOn != nil: // what is measured would cost more
+		return fmt.Errorf("end counting runs of BPF programs: %w", goesOn)
 	case err != nil && ctx.Err() != nil:
 		return fmt.Errorf("BPF programs: %w", err)
 	case err != nil:
@@ -59,17 +68,23 @@ func (n *build) notePrograms(ctx context.Context, name string) error {
 	return nil
 }
 
-// programs says which programs greetings run through. Afterwards runs are not counted any more, or the agent that did so is gone.
+// stopCounting ends the counting of runs on all nodes.
+func (n *build) stopCounting(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), watchTime)
+	defer cancel()
+	return errors.Join(record.Each(n.talking(), func(h *plumb.Host) error {
+		_, err := n.readPrograms(ctx, h, false)
+		return err
+	})...)
+}
+
+// programs says which programs greetings run through. Runs go on being counted.
 func (n *build) programs(ctx context.Context) (text string, err error) {
 	families := n.dialled()
 	if len(families) == 0 {
 		return "", nil
 	}
 	all, err := n.watch(ctx, families[0])
-	for i := range n.talking() {
-		_, errEnd := n.readPrograms(context.WithoutCancel(ctx), i, false)
-		err = cmp.Or(err, errEnd)
-	}
 	if err != nil {
 		return "", err
 	}
@@ -80,13 +95,13 @@ func (n *build) programs(ctx context.Context) (text string, err error) {
 	return fmt.Sprintf("BPF programs that ran whenever greetings crossed over IPv%d: %s", families[0], strings.Join(on, "; ")), nil
 }
 
-// watch counts runs on all nodes, which go on being counted when it returns.
+// watch counts runs on all nodes.
 func (n *build) watch(ctx context.Context, f network.Family) (all [][]runs, err error) {
 	hosts := n.talking()
 	all = make([][]runs, len(hosts))
 	read := func(into func(*runs) *listed) error {
-		for i := range hosts {
-			list, err := n.readPrograms(ctx, i, true)
+		for i, h := range hosts {
+			list, err := n.readPrograms(ctx, h, true)
 			if err != nil {
 				return err
 			}
@@ -125,9 +140,8 @@ func (n *build) watch(ctx context.Context, f network.Family) (all [][]runs, err 
 	return all, nil
 }
 
-// readPrograms lists the programs of the node of one of the hosts that talk.
-func (n *build) readPrograms(ctx context.Context, host int, count bool) (all []sampler.Program, err error) {
-	h := n.talking()[host]
+// readPrograms has runs counted on the node of a host, and lists its programs; or it ends that.
+func (n *build) readPrograms(ctx context.Context, h *plumb.Host, count bool) (all []sampler.Program, err error) {
 	err = n.cluster.Nodes[h.Index].Agent.Call(ctx, sampler.MethodPrograms, count, &all)
 	if err != nil {
 		err = fmt.Errorf("on %s: %w", h.Name(), err)
