@@ -325,8 +325,12 @@ func lostDoubts(all []Lost, of int) (out warnings) {
 	return out
 }
 
+// statements are codes of warnings under which trials say different things, each of which is worth a doubt. Texts of
+// other codes say the same in other words from trial to trial, such as which processes were busy.
+var statements = []string{"network-fault", "path-found", "path-not-claimed", "path-unproved", "remark"}
+
 // carried merges the warnings of trials by code, in the order in which they first appear, with the texts of the last
-// trial that has the code. The numbers in a text are ranges over all trials that say the same.
+// trial that has the code, or all texts of statements. The numbers in a text are ranges over all trials that say the same.
 func carried(c series, in circumstances) (out warnings) {
 	type of struct {
 		trial int
@@ -341,21 +345,25 @@ func carried(c series, in circumstances) (out warnings) {
 	}
 	for _, same := range record.Gather(all, func(w of) string { return w.Code }) {
 		trials := record.Gather(same, func(w of) int { return w.trial })
-		texts := record.Gather(trials[len(trials)-1], func(w of) string { return w.shape })
+		said := trials[len(trials)-1]
+		if slices.Contains(statements, same[0].Code) {
+			said = same
+		}
+		texts := record.Gather(said, func(w of) string { return w.shape })
 		advice := carriedAdvice[same[0].Code]
 		if same[0].Code == warnStarved {
 			advice += in.longer(c.cell.Tool)
 		}
-		for _, last := range texts {
-			alike := record.Those(same, func(w of) bool { return w.shape == last[0].shape })
-			text, n := alike[0].Text, len(trials) // the text of a warning can differ from trial to trial
+		for _, text := range texts {
+			alike := record.Those(same, func(w of) bool { return w.shape == text[0].shape })
+			merged, n := alike[0].Text, len(trials) // the text of a warning can differ from trial to trial
 			if len(texts) > 1 {
 				n = len(record.Gather(alike, func(w of) int { return w.trial }))
 			}
 			for _, w := range alike[1:] {
-				text = Merged(text, w.Text)
+				merged = Merged(merged, w.Text)
 			}
-			out.add(same[0].Code, advice, "%s (in %d of %d trials)", text, n, len(c.trials))
+			out.add(same[0].Code, advice, "%s (in %d of %d trials)", merged, n, len(c.trials))
 		}
 	}
 	return out

@@ -98,7 +98,7 @@ func (f *runFlags) suitClusters(cells []record.Cell) error {
 	if f.given("expect") {
 		switch {
 		case !slices.Contains(kube.Expectable, f.expect):
-			return usagef("--expect %s: unknown%s; known are %s", f.expect, nearest(f.expect, kube.Expectable), strings.Join(kube.Expectable, ", "))
+			return usagef("--expect %s: unknown; known are %s%s", f.expect, strings.Join(kube.Expectable, ", "), nearest(f.expect, kube.Expectable))
 		case !f.observing():
 			return usagef("--expect: pods do not see what carries the payload; add --%s, or leave it out", nodeAgent)
 		case !slices.ContainsFunc(of, betweenPods):
@@ -109,7 +109,7 @@ func (f *runFlags) suitClusters(cells []record.Cell) error {
 		known := []string{kube.SameZone, kube.OtherZone}
 		switch {
 		case !slices.Contains(known, f.zones):
-			return usagef("--zones %s: unknown%s; known are %s", f.zones, nearest(f.zones, known), strings.Join(known, ", "))
+			return usagef("--zones %s: unknown; known are %s%s", f.zones, strings.Join(known, ", "), nearest(f.zones, known))
 		case len(f.nodes) > 0:
 			return usagef("--zones finds nodes, and --nodes names them; leave one out")
 		case !slices.ContainsFunc(of, func(c record.Cell) bool { return c.Hosts == 2 }):

@@ -100,7 +100,7 @@ func checkCongestion(cells []record.Cell) error {
 			if err != nil {
 				return usagef("congestion control %q is not available here", name)
 			}
-			return usagef("congestion control %q is not available here%s; available are %s", name, nearest(name, there.There), strings.Join(there.There, ", "))
+			return usagef("congestion control %q is not available here; available are %s%s", name, strings.Join(there.There, ", "), nearest(name, there.There))
 		}
 	}
 	return nil

@@ -122,9 +122,9 @@ func (f labFlags) resolve(name string, paths program.Paths, conflists cniFlags) 
 	d, ok := own.find(name)
 	if !ok {
 		if _, elsewhere := recipes(engines{})[name]; elsewhere {
-			return d, topo, usagef("%s is not a network of the lab%s; nettoll list networks lab shows those that are, lab swarm starts engines, and lab kubernetes a cluster", name, nearest(name[strings.Index(name, ":")+1:], own.names()))
+			return d, topo, usagef("%s is not a network of the lab; nettoll list networks lab shows those that are, lab swarm starts engines, and lab kubernetes a cluster%s", name, nearest(name[strings.Index(name, ":")+1:], own.names()))
 		}
-		return d, topo, usagef("unknown network %q%s; see nettoll list networks", name, nearest(name, own.names()))
+		return d, topo, usagef("unknown network %q; see nettoll list networks%s", name, nearest(name, own.names()))
 	}
 	topo = network.Topology{Hosts: cmp.Or(f.hosts, d.Hosts[0]), Servers: f.servers, Clients: f.clients}
 	busiest, limit := max(f.servers, f.clients), cmp.Or(d.Endpoints, plan.MaxEndpoints)
@@ -301,7 +301,7 @@ func (f *nodeFlags) check(fl *pflag.FlagSet, name string, hasNodes bool) error {
 	case fl.Changed("cni") && name != labKubernetes:
 		return usagef("--cni: only lab kubernetes has pods")
 	case !slices.Contains(cniNames(), f.cni):
-		return usagef("--cni %q: unknown%s; known are %s", f.cni, nearest(f.cni, cniNames()), strings.Join(cniNames(), ", "))
+		return usagef("--cni %q: unknown; known are %s%s", f.cni, strings.Join(cniNames(), ", "), nearest(f.cni, cniNames()))
 	}
 	if !hasNodes {
 		if fl.Changed("nodes") {

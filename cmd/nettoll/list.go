@@ -83,7 +83,7 @@ func (a *app) listCommand() *cobra.Command {
 				return usagef("list what? networks, workloads, tools, platforms, suites or instances")
 			}
 			if lists[args[0]] == nil {
-				return usagef("cannot list %q%s; there are networks, workloads, tools, platforms, suites and instances", args[0], nearest(args[0], names))
+				return usagef("cannot list %q; there are networks, workloads, tools, platforms, suites and instances%s", args[0], nearest(args[0], names))
 			}
 			if narrow := args[0] == "networks" || args[0] == "techniques"; len(args) > 2 || len(args) == 2 && !narrow {
 				return usagef("list %s: leave out %q", args[0], args[len(args)-1])

@@ -188,7 +188,7 @@ func (a *app) checkPaths() error {
 	known := slices.Sorted(slices.Values(slices.Concat(programs(), daemons())))
 	for name, file := range a.paths {
 		if !slices.Contains(known, name) {
-			return usagef("--tool-path %s: nettoll uses no such program%s; known are %s", name, nearest(name, known), strings.Join(known, ", "))
+			return usagef("--tool-path %s: nettoll uses no such program; known are %s%s", name, strings.Join(known, ", "), nearest(name, known))
 		}
 		if info, err := os.Stat(file); err != nil || info.IsDir() {
 			return usagef("--tool-path %s=%s: no such program", name, file)

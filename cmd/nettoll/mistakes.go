@@ -34,7 +34,7 @@ func (a *app) flagFault(cmd *cobra.Command, err error) error {
 		if cmd.Name() == "lab" && a.commandOf(cmd) != "" {
 			return usagef("%s: unknown flag of lab; write the command to run in the lab after --: %s", unknownFlag(unknown), a.commandOf(cmd))
 		}
-		return usagef("unknown flag: %s%s%s", unknownFlag(unknown), nearestFlag(unknown, cmd), help)
+		return usagef("unknown flag: %s%s%s", unknownFlag(unknown), help, nearestFlag(unknown, cmd))
 	case errors.As(err, &syntax):
 		return usagef("%q is not a flag%s", syntax.GetSpecifiedFlag(), help)
 	}
@@ -211,7 +211,7 @@ func unknownCommand(name string) error {
 	if networks := slices.Concat(networkNames(), wholeNames(), platformNames()); hint == "" && (slices.Contains(networks, name) || len(plan.Variants(name, networks)) > 0) {
 		hint = "; did you mean nettoll run " + name + "?"
 	}
-	return usagef("unknown command %q%s; see nettoll --help", name, hint)
+	return usagef("unknown command %q; see nettoll --help%s", name, hint)
 }
 
 func noArgs(cmd *cobra.Command, args []string) error {

@@ -35,7 +35,7 @@ func (a *app) reportCommand() *cobra.Command {
 		Args: oneArg("report takes one run file, not %d"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, ok := report.ByName(format); !ok {
-				return usagef("--format %s: unknown%s; known are %s", format, nearest(format, formatList()), formatNames())
+				return usagef("--format %s: unknown; known are %s%s", format, formatNames(), nearest(format, formatList()))
 			}
 			if charts != "" {
 				for _, flag := range []string{"output", "format"} {
@@ -51,7 +51,7 @@ func (a *app) reportCommand() *cobra.Command {
 				}
 			}
 			if _, ok := reference.ByName(beside); beside != "" && !ok {
-				return usagef("--beside %s: unknown%s; known are %s", beside, nearest(beside, reference.Names()), strings.Join(reference.Names(), ", "))
+				return usagef("--beside %s: unknown; known are %s%s", beside, strings.Join(reference.Names(), ", "), nearest(beside, reference.Names()))
 			}
 			if f, _ := report.ByName(format); beside != "" && (charts != "" || !f.Published) {
 				return usagef("--beside: only reports as %s have published figures; choose one of these with --format, or leave it out", strings.Join(withPublished(), ", "))

@@ -141,7 +141,7 @@ func (f *runFlags) contradictsResume(fl *pflag.FlagSet) (name string) {
 // suiteOf reads the suite and applies the command line to it.
 func (f *runFlags) suiteOf(args []string) (plan.Suite, error) {
 	if _, ok := report.ByName(f.format); !ok {
-		return plan.Suite{}, usagef("--format %s: unknown%s; known are %s", f.format, nearest(f.format, formatList()), formatNames())
+		return plan.Suite{}, usagef("--format %s: unknown; known are %s%s", f.format, formatNames(), nearest(f.format, formatList()))
 	}
 	for flag, path := range map[string]string{"output": f.output, "resume": f.resume} {
 		if path == "-" {
@@ -219,7 +219,7 @@ func loadSuite(as, name string) (plan.Suite, error) {
 		if strings.ContainsAny(name, "./") {
 			return plan.Suite{}, usagef("%s %s: %w", as, name, cause(err))
 		}
-		return plan.Suite{}, usagef("%s %s: unknown%s; known are %s, or name a YAML file", as, name, nearest(name, plan.Names()), strings.Join(plan.Names(), ", "))
+		return plan.Suite{}, usagef("%s %s: unknown; known are %s, or name a YAML file%s", as, name, strings.Join(plan.Names(), ", "), nearest(name, plan.Names()))
 	}
 	defer r.Close()
 	s, err := plan.Load(name, r)
