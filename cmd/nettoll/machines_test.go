@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -93,16 +92,21 @@ func TestLinkOfMachines(t *testing.T) {
 		"--placement", "free", "-t", "2s", "--warmup", "300ms", "--min-rounds", "2", "--max-rounds", "2").measures(t)
 	file := good(t, filepath.Join(dir, "run.ndjson"))
 	const payload, frame = 1500 - 20 - 20 - 12, 1500 + 14 // without the headers of IP and TCP, and with that of Ethernet
-	measured := 0
-	for _, row := range analysis.Analyze(file).Rows() {
-		measured++
-		f, ok := row.Figure(record.Throughput)
-		if want := rate * payload / frame; !ok || math.Abs(f.Summary.Estimate/want-1) > 0.01 {
-			t.Errorf("%s: %v bit/s, want %v", row.Cell.Key(), f.Summary.Estimate, want)
+	// A busy machine can only be slower than the link.
+	fastest := map[string]float64{}
+	for _, trial := range file.Trials {
+		if len(trial.Slices) > 0 {
+			t.Errorf("%s was measured in turns", trial.Cell.Network)
+		}
+		fastest[trial.Cell.Network] = max(fastest[trial.Cell.Network], trial.Metrics[record.Throughput].Value)
+	}
+	for name, got := range fastest {
+		if want := rate * payload / frame; got/want < 0.97 || got/want > 1.01 {
+			t.Errorf("%s: %v bit/s, want %v", name, got, want)
 		}
 	}
-	if measured != 2 {
-		t.Errorf("%d networks were measured", measured)
+	if len(fastest) != 2 {
+		t.Errorf("%d networks were measured", len(fastest))
 	}
 }
 
