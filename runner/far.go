@@ -296,9 +296,12 @@ func (f *farEdges) add(edge int, e *turnEdge, next, rested time.Time, was, then 
 			for i, h := range p.proof.hops {
 				if h.Asked != nil && i < len(counts) {
 					c, over, err := f.count(edge, h)
-					if counts[i] = c; !h.May { // such a device need not be there, and half of the payload tells
-						note(over, next, err)
+					counts[i] = c
+					if h.May { // such a device need not be there, and half of the payload tells
+						e.unsure = e.unsure || over.After(next)
+						continue
 					}
+					note(over, next, err)
 				}
 			}
 			e.hops[p] = counts

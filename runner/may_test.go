@@ -70,6 +70,8 @@ func TestHopsThatOthersCrossInTheirTurns(t *testing.T) {
 		}
 		p.spans = append(p.spans, span{at(1000*turn, 4000*turn), at(1000*turn+1000, 4000*turn+10)})
 	}
+	// In this one, the node's own device could not be read at first.
+	p.spans = append(p.spans, span{[]network.Count{bytes(2000), {}, bytes(8000)}, []network.Count{bytes(7000), {Bytes: 7000, At: port}, bytes(8000)}})
 	hops, err := p.finish(t.Context(), []workload.Crossed{{Bytes: 1900}})
 	if want := []string{"h2c1/eth0", "h2/own"}; err != nil || !slices.Equal(namesOf(hops), want) {
 		t.Errorf("the path is %v, %v, want %v", namesOf(hops), err, want)
@@ -89,6 +91,11 @@ func TestLateReadingsOfWhatMayBeCrossed(t *testing.T) {
 	turn := func(n uint64, late bool, err error) turnReading {
 		return turnReading{before: at(n, false, nil), after: at(n+1, late, err)}
 	}
+	unsure := func(n uint64) turnReading {
+		r := turn(n, false, nil)
+		r.before.unsure = true
+		return r
+	}
 	unread := errors.New("no such device")
 	for name, c := range map[string]struct {
 		turns []turnReading
@@ -100,6 +107,8 @@ func TestLateReadingsOfWhatMayBeCrossed(t *testing.T) {
 		"not read":       {[]turnReading{turn(1, true, nil), turn(3, false, unread)}, 0, []uint64{1}},
 		"nothing in one": {[]turnReading{turn(1, false, nil), turn(3, true, nil)}, 1, []uint64{3}},
 		"none":           {nil, 0, nil},
+		"one unsure":     {[]turnReading{turn(1, true, nil), unsure(3), turn(5, false, nil)}, 0, []uint64{5}},
+		"unsure or late": {[]turnReading{turn(1, true, nil), unsure(3)}, 0, []uint64{3}},
 	} {
 		p.readings, p.each = c.turns, make([]workload.Result, plan.Cold+len(c.turns))
 		for i := range c.turns[c.empty:] {

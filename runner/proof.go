@@ -143,18 +143,23 @@ func (p *proof) find(all []record.Hop) (hops []record.Hop) {
 	return hops
 }
 
-// grown returns how much a hop has counted in the turns of the network or, if it is not measured in turns or not read between
-// them, until after was read. Other networks can cross the same devices in their turns.
-func (p *proof) grown(i int, after []network.Count) (packets, bytes uint64) {
-	spans := p.spans
-	if spans == nil || p.hops[i].Slow {
-		spans = []span{{p.before, after}}
+// counted returns the turns of the network in which a hop was read or, if it is not measured in turns or not read between them, the
+// time until after was read. Other networks can cross the same devices in their turns.
+func (p *proof) counted(i int, after []network.Count) []span {
+	all := p.spans
+	if all == nil || p.hops[i].Slow {
+		all = []span{{p.before, after}}
 	}
-	for _, s := range spans {
-		if i < len(s.before) && i < len(s.after) && s.before[i].At.Index == s.after[i].At.Index {
-			one := growth(s.before[i], s.after[i])
-			packets, bytes = packets+one.Packets, bytes+max(one.Bytes, one.IP)
-		}
+	return record.Those(all, func(s span) bool {
+		return i < len(s.before) && i < len(s.after) && s.before[i].At.Index == s.after[i].At.Index
+	})
+}
+
+// grown returns how much a hop has counted in all of them.
+func grown(i int, in []span) (packets, bytes uint64) {
+	for _, s := range in {
+		one := growth(s.before[i], s.after[i])
+		packets, bytes = packets+one.Packets, bytes+max(one.Bytes, one.IP)
 	}
 	return packets, bytes
 }
@@ -163,9 +168,10 @@ func (p *proof) grown(i int, after []network.Count) (packets, bytes uint64) {
 func (p *proof) maybe(i int, after []network.Count) record.Hop {
 	h := p.hops[i]
 	r := record.Hop{Name: h.Name, Kind: string(h.Kind), Unit: "bytes", About: h.About}
-	r.Packets, r.Bytes = p.grown(i, after)
+	in := p.counted(i, after)
+	r.Packets, r.Bytes = grown(i, in)
 	for _, end := range record.Distinct(p.pairs[i], func(pair int) int { return p.ends[pair] }) {
-		_, bytes := p.grown(end, after)
+		_, bytes := grown(end, in)
 		r.Need += bytes / 2
 	}
 	r.OK = r.Need > 0 && r.Bytes >= r.Need

@@ -365,6 +365,7 @@ type turnEdge struct {
 	hops   map[*player][]network.Count // of the networks of the previous and the next turn; slow ones are not read
 	firsts map[*player]network.Count   // of the first device of every other network
 	late   bool                        // something was read when it was too late: see edgeBetween and farEdges.add
+	unsure bool                        // a device that the payload need not cross was read when it was too late
 	err    error
 }
 
@@ -476,23 +477,30 @@ func (p *player) finish(ctx context.Context, first time.Time) error {
 	return nil
 }
 
-// spans returns what the hops had counted at the edges of the turns, without those that were read when another network's turn had
-// begun, unless all were. Turns in which nothing was received, as on a busy machine, tell nothing.
+// spans returns what the hops had counted at the edges of the turns, without those that were read when a turn had begun, unless
+// all were. Turns in which nothing was received, as on a busy machine, tell nothing.
 func (p *player) spans() []span {
-	timely, all := []span{}, []span{}
+	timely, unsure, all := []span{}, []span{}, []span{}
 	for i, s := range p.readings {
 		if s.before.err != nil || s.after.err != nil || (turnProof{crossed: p.each[plan.Cold+i].Crossed}).payload() == 0 {
 			continue
 		}
 		one := span{s.before.hops[p], s.after.hops[p]}
-		if all = append(all, one); !s.before.late && !s.after.late {
+		all = append(all, one)
+		switch {
+		case s.before.late || s.after.late:
+		case s.before.unsure || s.after.unsure:
+			unsure = append(unsure, one)
+		default:
 			timely = append(timely, one)
 		}
 	}
-	if len(timely) == 0 {
-		return all
+	for _, some := range [][]span{timely, unsure} {
+		if len(some) > 0 {
+			return some
+		}
 	}
-	return timely
+	return all
 }
 
 // astray returns in which turn the payload did not take its path, or crossed another network, or
