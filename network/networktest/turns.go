@@ -25,7 +25,7 @@ func InTurns(t *testing.T, p platform.Platform, prefix string, drivers []network
 	for range tries {
 		r := &runner.Runner{
 			Networks: map[string]runner.Recipe{}, Tools: map[string]workload.Tool{engine.Name: engine.New()},
-			Settings: record.Settings{Duration: 0.1, Warmup: 0.1, MaxRounds: 1, Turns: true, Congestion: congestion.Unpaced(true)},
+			Settings: record.Settings{Duration: 0.2, Warmup: 0.1, MaxRounds: 1, Turns: true, Congestion: congestion.Unpaced(true)},
 			Cells:    cells, Unwatched: true,
 		}
 		for _, d := range drivers {
