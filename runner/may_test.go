@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
@@ -52,6 +53,27 @@ func TestHopsThatMayBeCrossed(t *testing.T) {
 	}
 	if what := changed(p, reading{}, reading{}, nil); what != "" {
 		t.Errorf("what is not on the path has changed it: %s", what)
+	}
+}
+
+// TestCardThatMayBeCrossedCountsLate has a network card count the payload when all other devices have, as with drivers that renew
+// counters once a second, and another one not at all.
+func TestCardThatMayBeCrossedCountsLate(t *testing.T) {
+	card, other := mayBe("h2/eth0"), mayBe("h2/eth1", bytes(0))
+	card.Common, other.Common = true, true
+	var began time.Time
+	card.Read = func(context.Context) (c network.Count, err error) {
+		if !began.IsZero() && time.Since(began) > 20*time.Millisecond {
+			c = bytes(2000)
+		}
+		return c, nil
+	}
+	p, err := begin(t.Context(), [][]network.Hop{{hop("h2c1/eth0", network.Device, false, bytes(0), bytes(2000)), card, other}})
+	iferr.Fatal(t, err)
+	began = time.Now()
+	hops, err := p.finish(t.Context(), []workload.Crossed{{Bytes: 1900}})
+	if want := []string{"h2c1/eth0", "h2/eth0"}; err != nil || !slices.Equal(namesOf(hops), want) {
+		t.Errorf("the path is %v, %v, want %v", namesOf(hops), err, want)
 	}
 }
 

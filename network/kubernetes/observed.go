@@ -86,7 +86,9 @@ func (n *build) observe(ctx context.Context) error {
 		}
 		slices.SortStableFunc(own, func(a, b nl.Interface) int { return place(a) - place(b) })
 		for _, d := range own {
-			o.own[h] = append(o.own[h], hop(d.Name, d.Name, d.Kind))
+			one := hop(d.Name, d.Name, d.Kind)
+			one.Common = d.Name == uplink
+			o.own[h] = append(o.own[h], one)
 		}
 	}
 	n.observed, n.Hops = o, o.hops
