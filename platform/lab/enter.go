@@ -201,37 +201,40 @@ type relay struct {
 	killed atomic.Bool
 }
 
-// run holds signals back until the process inside is ready for them: until it listens they would be lost, as for
-// every first process of a PID namespace.
+// run passes one signal on, once the process inside is ready for it: until it listens it would be lost, as for every first
+// process of a PID namespace. What else comes within Again is the same request. On a busy machine it may be heard so late that
+// it would be taken for a second one, here or inside.
 func (r *relay) run(signals <-chan os.Signal, done, ready <-chan struct{}) {
-	var first time.Time
-	var held os.Signal
+	var request os.Signal
+	var again <-chan time.Time
 	for {
 		var s os.Signal
 		select {
+		case <-again:
+			again = nil
+			for len(signals) > 0 {
+				<-signals // it came before
+			}
+			continue
 		case <-ready:
-			ready, s = nil, held
+			ready = nil
+			if request != nil {
+				_ = r.inside.Signal(request)
+			}
+			continue
 		case <-done:
 			done, s = nil, syscall.SIGINT
-			if first.IsZero() {
-				first = time.Now()
-			}
 		case s = <-signals:
-			switch {
-			case s == syscall.SIGTSTP:
-			case first.IsZero():
-				first = time.Now()
-			case time.Since(first) > Again:
+			if request != nil && again == nil && s != syscall.SIGTSTP {
 				r.killed.Store(true)
 				_ = r.inside.Kill()
 			}
 		}
-		switch {
-		case s == nil || s == syscall.SIGTSTP:
-		case ready != nil:
-			held = s
-		default:
-			_ = r.inside.Signal(s)
+		if request == nil && s != syscall.SIGTSTP {
+			request, again = s, time.After(Again)
+			if ready == nil {
+				_ = r.inside.Signal(request)
+			}
 		}
 	}
 }
