@@ -30,7 +30,9 @@ func TestBar(t *testing.T) {
 }
 
 // TestLeft checks that a run whose last round takes longer than was expected is not shown as if it had just begun.
-func TestLeft(t *testing.T) {
+func TestLeft(t *testing.T) { synctest.Test(t, left) } // by a clock that stands still
+
+func left(t *testing.T) {
 	p := &progress{set: record.Settings{Budget: 10}, began: time.Now().Add(-20 * time.Second), planned: 8}
 	if left := p.left(); left != 0 {
 		t.Errorf("%v are left of a run without trials", left)
