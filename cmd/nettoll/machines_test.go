@@ -87,14 +87,16 @@ func TestMachines(t *testing.T) {
 func TestLinkOfMachines(t *testing.T) {
 	const rate = 100e6
 	sshtest.Start(t, platform.Underlay{Rate: rate}, sshtest.Machine{}, sshtest.Machine{})
-	dir := t.TempDir()
-	start(t, dir, "run", "ssh:native", "ssh:macvlan", "--hosts-ssh", "a,b", "--through-my-network", "-o", "run.ndjson", "--workloads", record.TCPStream,
-		"--placement", "free", "-t", "2s", "--warmup", "300ms", "--min-rounds", "2", "--max-rounds", "2").measures(t)
-	file := good(t, filepath.Join(dir, "run.ndjson"))
+	var path string
+	again(t, func() *started {
+		path = filepath.Join(t.TempDir(), "run.ndjson")
+		return start(t, "/", "run", "ssh:native", "ssh:macvlan", "--hosts-ssh", "a,b", "--through-my-network", "-o", path, "--workloads", record.TCPStream,
+			"--placement", "free", "-t", "2s", "--warmup", "300ms", "--min-rounds", "2", "--max-rounds", "2")
+	}).ends(t, exitOK)
 	const payload, frame = 1500 - 20 - 20 - 12, 1500 + 14 // without the headers of IP and TCP, and with that of Ethernet
 	// A busy machine can only be slower than the link.
 	fastest := map[string]float64{}
-	for _, trial := range file.Trials {
+	for _, trial := range read(t, path).Trials {
 		if len(trial.Slices) > 0 {
 			t.Errorf("%s was measured in turns", trial.Cell.Network)
 		}
@@ -146,12 +148,21 @@ func TestSlowControl(t *testing.T) {
 	turn.Rotate(t, 3, "platform/ssh", "network/ssh", "internal/bootstrap", "runner")
 	slow := sshtest.Machine{Delay: 50 * time.Millisecond, Rate: 1e6 / 8}
 	lan := sshtest.Start(t, platform.Underlay{}, slow, slow)
-	file, _ := runOn(t, "ssh:vxlan", "--hosts-ssh", "a,b", "--through-my-network", "--max-rate", "300M")
-	allGood(t, file)
-	for _, trial := range file.Trials {
-		if len(trial.Slices) == 0 || trial.Clocks == nil || trial.Clocks.Over != record.OverNetwork || trial.Clocks.Bound > 0.02 {
-			t.Errorf("%s: %d slices, clocks %+v", trial.Cell.Key(), len(trial.Slices), trial.Clocks)
+	for i := 1; ; i++ {
+		file, _ := runOn(t, "ssh:vxlan", "--hosts-ssh", "a,b", "--through-my-network", "--max-rate", "300M")
+		allGood(t, file)
+		at := slices.IndexFunc(file.Trials, func(trial record.Trial) bool {
+			return len(trial.Slices) == 0 || trial.Clocks == nil || trial.Clocks.Over != record.OverNetwork || trial.Clocks.Bound > 0.02
+		})
+		if at < 0 {
+			break
 		}
+		trial := file.Trials[at]
+		wrong := fmt.Sprintf("%s: %d slices, clocks %+v, %v", trial.Cell.Key(), len(trial.Slices), trial.Clocks, trial.Warnings)
+		if i == attempts {
+			t.Fatal(wrong)
+		}
+		t.Logf("an attempt failed: %s", wrong) // on a busy machine payload may be on its way when turns have ended, as on a slow link
 	}
 	for i := range lan.Hosts {
 		lan.Empty(t, i)
@@ -211,8 +222,11 @@ func TestMachineIsLost(t *testing.T) {
 // in their places, which is refused.
 func TestMachinesThatMove(t *testing.T) {
 	sshtest.Start(t, platform.Underlay{}, sshtest.Machine{}, sshtest.Machine{})
-	dir := t.TempDir()
-	start(t, dir, slices.Concat([]string{"run", "ssh:native", "--hosts-ssh", "a,b", "--through-my-network", "--max-rate", "300M", "--workloads", "tcp_stream", "-o", "run.ndjson"}, quickly)...).ends(t, exitOK)
+	var dir string
+	again(t, func() *started {
+		dir = t.TempDir()
+		return start(t, dir, slices.Concat([]string{"run", "ssh:native", "--hosts-ssh", "a,b", "--through-my-network", "--max-rate", "300M", "--workloads", "tcp_stream", "-o", "run.ndjson"}, quickly)...)
+	}).ends(t, exitOK)
 	resume := func(hosts string) *started {
 		return start(t, dir, "run", "--resume", "run.ndjson", "--hosts-ssh", hosts, "--through-my-network", "--max-rounds", "2")
 	}
@@ -222,7 +236,7 @@ func TestMachinesThatMove(t *testing.T) {
 		t.Errorf("it said %q", said)
 	}
 	resume("a,b").ends(t, exitOK)
-	for _, row := range analysis.Analyze(good(t, filepath.Join(dir, "run.ndjson"))).Rows() {
+	for _, row := range analysis.Analyze(read(t, filepath.Join(dir, "run.ndjson"))).Rows() {
 		for _, w := range row.Warnings {
 			if w.Code == analysis.WarnMoved || w.Code == analysis.WarnUnlike {
 				t.Error(w.Text)

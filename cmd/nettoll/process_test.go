@@ -93,6 +93,18 @@ func (p *started) measures(t *testing.T) {
 	p.ends(t, exitOK)
 }
 
+// again begins a run until one does not fail, at most as often as attempts, and returns the last one, which has ended.
+func again(t *testing.T, begin func() *started) *started {
+	t.Helper()
+	for i := 1; ; i++ {
+		p := begin()
+		if p.status(t) != exitFailure || i == attempts {
+			return p
+		}
+		t.Logf("an attempt failed: %s", p.err.String())
+	}
+}
+
 func (p *started) ended() bool {
 	select {
 	case <-p.done:
