@@ -166,25 +166,44 @@ func kill(t *testing.T, fresh func(*testing.T) platform.Endpoint) {
 		"echo ready; exec sleep 1000",
 		"sleep 1000 & echo ready; wait",
 		"trap '' TERM INT HUP; echo ready; sleep 1000; sleep 1000",
-		"sleep 1000 & echo ready", // ends, but leaves a child behind
 	} {
-		proc := start(t, fresh(t), shell(script))
-		ready := make([]byte, len("ready\n"))
-		if _, err := io.ReadFull(proc.Stdout(), ready); err != nil {
-			t.Fatalf("%s: %v", script, err)
-		}
-		for range 2 {
-			if err := proc.Kill(); err != nil {
-				t.Errorf("%s: kill: %v", script, err)
-			}
-		}
-		if strings.Contains(script, "exec") && proc.Wait() == nil {
-			t.Errorf("%s: it ended well", script)
-		}
-		if rest, err := io.ReadAll(proc.Stdout()); err != nil || len(rest) > 0 {
-			t.Errorf("%s: after the end: %q, %v", script, rest, err)
+		if rest := killed(t, fresh(t), script); rest != "" {
+			t.Errorf("%s: after the end: %q", script, rest)
 		}
 	}
+	// This one ends, but leaves a child behind. Platforms wait for its output for two seconds: if a busy machine kills it
+	// later, the child is nobody's any more.
+	const leaves = "(sleep 40; echo late) & echo ready"
+	rest := killed(t, fresh(t), leaves)
+	for tries := 1; rest != "" && tries < 3; tries++ {
+		rest = killed(t, fresh(t), leaves)
+	}
+	if rest != "" {
+		t.Errorf("%s: the child was not killed", leaves)
+	}
+}
+
+// killed kills a process once it is ready, and returns what it, or one that it has started, writes after that.
+func killed(t *testing.T, e platform.Endpoint, script string) (rest string) {
+	t.Helper()
+	proc := start(t, e, shell(script))
+	ready := make([]byte, len("ready\n"))
+	if _, err := io.ReadFull(proc.Stdout(), ready); err != nil {
+		t.Fatalf("%s: %v", script, err)
+	}
+	for range 2 {
+		if err := proc.Kill(); err != nil {
+			t.Errorf("%s: kill: %v", script, err)
+		}
+	}
+	if strings.Contains(script, "exec") && proc.Wait() == nil {
+		t.Errorf("%s: it ended well", script)
+	}
+	b, err := io.ReadAll(proc.Stdout())
+	if err != nil {
+		t.Errorf("%s: after the end: %v", script, err)
+	}
+	return string(b)
 }
 
 // notStarted expects an error for a program that cannot be started, if not at once then from Wait: an engine learns
