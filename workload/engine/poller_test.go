@@ -166,7 +166,7 @@ func TestSilenceOfOneFlow(t *testing.T) {
 				_, err = conns[1].Write(make([]byte, 1<<16))
 			}
 		}()
-		r := must[startResult](t, h, methodStart, startParams{Session: "server", Warmup: long, Duration: long, Wait: 6 * long})
+		r := must[startResult](t, h, methodStart, startParams{Session: "server", Warmup: long, Duration: long, Wait: min(6*long, lastWait)})
 		must[stopResult](t, h, methodStop, stopParams{Session: "server"})
 		if len(r.Units) == 2 && r.Units[0] == 0 && r.Units[1] > 0 && r.Cold == 1 && r.Silent == 1 && slices.Equal(r.Mute, []int{0}) {
 			return
