@@ -1,6 +1,7 @@
 package workloadtest
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -84,12 +85,26 @@ func (n *standing) kill(t *testing.T, server string, clients bool) {
 		if seen.IsZero() || time.Since(seen) < begin || len(found) == 0 { // there is none between two runs of a client's program
 			continue
 		}
+		killed := false
 		for _, pid := range found {
-			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-				t.Logf("kill %d: %v", pid, err) // it has ended with the previous one
+			if ended(pid) { // with the previous one, or by itself: the list is older than a short run of a program may be
+				continue
 			}
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Logf("kill %d: %v", pid, err)
+				continue
+			}
+			killed = true
 		}
-		return
+		if killed {
+			return
+		}
 	}
 	t.Error("nobody to kill")
+}
+
+// ended reports whether a process has ended, reaped or not.
+func ended(pid int) bool {
+	args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return err != nil || len(args) == 0
 }
