@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"compress/gzip"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -288,7 +289,8 @@ func recordedNoise(t *testing.T, pattern string) (all []float64) {
 			}
 		}
 	}
-	for _, of := range logs {
+	for _, key := range slices.Sorted(maps.Keys(logs)) { // the same each time, as everything that is drawn
+		of := logs[key]
 		middle := pseudomedian(of)
 		var off []float64
 		for i := range of {
