@@ -34,6 +34,10 @@ func (here) Call(ctx context.Context, method string, in, out any) error {
 	return json.Unmarshal(b, out)
 }
 
+// besides is where servers of tests themselves listen. A port that the kernel chose could also be that of a client, which would then
+// get its own greeting as the answer.
+const besides = "127.0.0.1:20009"
+
 func pair(at string) []sampler.Pair {
 	return []sampler.Pair{{Client: here{"client"}, Server: here{"server"}, At: netip.MustParseAddrPort(at), Own: netip.MustParseAddrPort(at)}}
 }
@@ -114,7 +118,7 @@ func sees(t *testing.T, g sampler.Greet, want string) sampler.Greeted {
 
 func TestWhatIsSeenOfAServerThatDoesNotAnswer(t *testing.T) {
 	machine.Loopback(t)
-	mute, err := net.Listen("tcp4", "127.0.0.1:0") // accepts, and sends nothing
+	mute, err := net.Listen("tcp4", besides) // accepts, and sends nothing
 	iferr.Fatal(t, err)
 	defer mute.Close()
 	for to, want := range map[string]string{
@@ -157,7 +161,7 @@ func answersTCP(t *testing.T, at netip.AddrPort) {
 // and that the two have not met without an answer over TCP as well.
 func TestServerThatAnswersLate(t *testing.T) {
 	machine.Loopback(t)
-	p, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	p, err := net.ListenPacket("udp4", besides)
 	iferr.Fatal(t, err)
 	defer p.Close()
 	go func() {
@@ -269,7 +273,7 @@ func TestPairsMeetSteadily(t *testing.T) {
 	if unmet, err := sampler.MeetSteadily(t.Context(), all, time.Minute); unmet != nil || err != nil {
 		t.Errorf("%+v, %v", unmet, err)
 	}
-	mute, err := net.Listen("tcp4", "127.0.0.1:0") // accepts, and sends nothing
+	mute, err := net.Listen("tcp4", besides) // accepts, and sends nothing
 	iferr.Fatal(t, err)
 	defer mute.Close()
 	all[0].At = netip.MustParseAddrPort(mute.Addr().String())
