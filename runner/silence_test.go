@@ -32,9 +32,11 @@ import (
 // storm has a container send to all others of its network until it is stopped.
 type storm struct {
 	stop, over chan struct{}
+	ending     sync.Once
 }
 
-func newStorm(t *testing.T, from *plumb.Node) *storm {
+// newStorm begins a storm, which ends with the network at the latest.
+func newStorm(t *testing.T, n *network.Network, from *plumb.Node) *storm {
 	t.Helper()
 	config := sockets.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
 		var err error
@@ -46,7 +48,12 @@ func newStorm(t *testing.T, from *plumb.Node) *storm {
 		return err
 	})
 	iferr.Fatal(t, err)
-	s := &storm{make(chan struct{}), make(chan struct{})}
+	s := &storm{stop: make(chan struct{}), over: make(chan struct{})}
+	end := n.Close
+	n.Close = func(ctx context.Context) error {
+		s.end()
+		return end(ctx)
+	}
 	const senders = 4 // so that one of them gets a CPU on a busy machine
 	var sending sync.WaitGroup
 	raging := make(chan struct{}, senders)
@@ -81,7 +88,7 @@ func newStorm(t *testing.T, from *plumb.Node) *storm {
 }
 
 func (s *storm) end() {
-	close(s.stop)
+	s.ending.Do(func() { close(s.stop) })
 	<-s.over
 }
 
@@ -94,7 +101,7 @@ var bridged = record.Cell{
 func TestTrialsBeginWhenTheNetworkIsSilent(t *testing.T) {
 	var raging atomic.Bool
 	a := altered(func(n *network.Network) error {
-		s := newStorm(t, node(n.Servers[0]).Host.Nodes[2+7])
+		s := newStorm(t, n, node(n.Servers[0]).Host.Nodes[2+7])
 		raging.Store(true)
 		time.AfterFunc(5*time.Second, func() { // until the network is watched, however long that takes to begin
 			raging.Store(false) // first, since a trial may begin as soon as the storm has ended
@@ -113,7 +120,7 @@ func TestTrialsBeginWhenTheNetworkIsSilent(t *testing.T) {
 	}
 	other := bridged
 	other.Family = 6
-	trials := aRound(t, lab.New(), tool, a, bridged, other)
+	trials := again(func() []record.Trial { return aRound(t, lab.New(), tool, a, bridged, other) })
 	for i, tr := range trials {
 		if tr.Status != record.OK || said(tr, "not-silent") != "" || said(tr, "foreign-packets") != "" {
 			t.Errorf("%s: %s, %v", tr.Status, tr.Reason, tr.Warnings)
@@ -130,16 +137,14 @@ func TestTrialsBeginWhenTheNetworkIsSilent(t *testing.T) {
 
 func TestNetworkThatNeverFallsSilent(t *testing.T) {
 	defer runner.Hurry(300 * time.Millisecond)()
-	var s *storm
 	a := altered(func(n *network.Network) error {
-		s = newStorm(t, node(n.Servers[0]).Host.Nodes[2+7])
+		newStorm(t, n, node(n.Servers[0]).Host.Nodes[2+7])
 		return nil
 	})
 	a.Startup = time.Millisecond // the network is watched for a while, in which the storm gets a CPU on a busy machine, too
-	again := bridged
-	again.Workload = record.TCPStream
-	trials := aRound(t, lab.New(), engine.New(), a, bridged, again)
-	s.end()
+	stream := bridged
+	stream.Workload = record.TCPStream
+	trials := again(func() []record.Trial { return aRound(t, lab.New(), engine.New(), a, bridged, stream) })
 	if trials[0].Settle == nil || trials[0].Settle.Silent || trials[1].Settle != nil {
 		t.Errorf("%+v is told with the first trial, %+v with the second", trials[0].Settle, trials[1].Settle)
 	}
@@ -235,13 +240,13 @@ func TestOtherMachinesAreGivenTime(t *testing.T) {
 // the packets that are for everybody.
 func TestForeignPacketsInMidTrial(t *testing.T) {
 	for _, neighbours := range []int{0, 30} {
-		var built *network.Network
-		var s *storm
-		tool := workloadtest.Disturbed(engine.New(), func() { s = newStorm(t, node(built.Servers[1])) })
 		c := bridged
 		c.Servers, c.Clients, c.Neighbours = 2, 2, neighbours
-		tr := aRound(t, lab.New(), tool, shown(kernel.Bridge(), &built), c)[0]
-		s.end()
+		tr := again(func() []record.Trial {
+			var built *network.Network
+			tool := workloadtest.Disturbed(engine.New(), func() { newStorm(t, built, node(built.Servers[1])) })
+			return aRound(t, lab.New(), tool, shown(kernel.Bridge(), &built), c)
+		})[0]
 		if got := said(tr, "foreign-packets"); tr.Status != record.OK || !strings.Contains(got, "something else sent traffic through the network") {
 			t.Errorf("%d neighbours: %s: %s: %q", neighbours, tr.Status, tr.Reason, got)
 		}
