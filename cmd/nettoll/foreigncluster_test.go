@@ -143,13 +143,11 @@ func TestBesideForeignCluster(t *testing.T) {
 	quick := []string{"--placement", "free", "-t", "1s", "--warmup", "50ms", "--min-rounds", "1", "--max-rounds", "1"}
 
 	t.Run("the suite", func(t *testing.T) {
-		dir := t.TempDir()
-		p := start(t, dir, as("viewer", "open", append(quick, "--suite", "kubernetes", "--node-daemons", "--node-privileged", "--expect", "vxlan")...)...)
-		p.measures(t)
+		p, path := succeeds(t, as("viewer", "open", append(quick, "--suite", "kubernetes", "--node-daemons", "--node-privileged", "--expect", "vxlan")...)...)
 		if want := "the context viewer@theirs (https://192.168.77.1:6443, "; !strings.Contains(p.err.String(), want) || !strings.Contains(p.err.String(), "namespace open, nodes alpha, beta\n") {
 			t.Errorf("it does not say that it measures on %s…, namespace open, nodes alpha, beta:\n%s", want, p.err.String())
 		}
-		file := good(t, filepath.Join(dir, "x.ndjson"))
+		file := good(t, path)
 		if v := file.Run.Settings.Venue; v == nil || *v != (record.Venue{NodeAgent: true, Expect: "vxlan"}) {
 			t.Errorf("the run file says of the cluster: %+v", v)
 		}
@@ -199,7 +197,7 @@ func TestBesideForeignCluster(t *testing.T) {
 		}
 		a.bare(t, "open")
 		out := &bytes.Buffer{}
-		report := exec.Command("nettoll", "report", filepath.Join(dir, "x.ndjson"))
+		report := exec.Command("nettoll", "report", path)
 		report.Stdout = out
 		iferr.Error(t, report.Run())
 		for _, want := range []string{"kubernetes:pod", "kubernetes:service", "h1 is the node alpha, h2 is the node beta", "flannel.1 (vxlan)", "that is what flannel says of its nodes", "translated by conntrack (DNAT) on h2", "BPF programs that ran whenever greetings crossed over IPv4: on h2", "What the daemons of the nodes use", "kube-proxy, % of a CPU"} {
@@ -214,10 +212,8 @@ func TestBesideForeignCluster(t *testing.T) {
 		if os.Getenv("CLUSTER_CPUS") == "" {
 			t.Skip("the nodes give pods no CPUs of their own: see cluster.sh")
 		}
-		dir := t.TempDir()
-		p := start(t, dir, as("viewer", "open", append(quick, "kubernetes:pod", "--hosts", "2", "--workloads", "tcp_rr", "--turns=false", "--placement", "distinct", "--pod-cpus", "1")...)...)
-		p.measures(t)
-		file := good(t, filepath.Join(dir, "x.ndjson"))
+		_, path := succeeds(t, as("viewer", "open", append(quick, "kubernetes:pod", "--hosts", "2", "--workloads", "tcp_rr", "--turns=false", "--placement", "distinct", "--pod-cpus", "1")...)...)
+		file := good(t, path)
 		given := map[string]string{"cpu": "1", "memory": "1Gi"}
 		for _, trial := range file.Trials {
 			for _, e := range trial.Endpoints {
@@ -238,7 +234,7 @@ func TestBesideForeignCluster(t *testing.T) {
 			}
 		}
 		out := &bytes.Buffer{}
-		report := exec.Command("nettoll", "report", filepath.Join(dir, "x.ndjson"))
+		report := exec.Command("nettoll", "report", path)
 		report.Stdout = out
 		iferr.Error(t, report.Run())
 		if want := "its pod has requests and limits cpu 1 and memory 1Gi, and CPUs of its own"; !strings.Contains(out.String(), want) {
@@ -270,10 +266,8 @@ func TestBesideForeignCluster(t *testing.T) {
 	})
 
 	t.Run("policies that nothing enforces", func(t *testing.T) {
-		dir := t.TempDir()
-		p := start(t, dir, as("viewer", "open", append(quick, "kubernetes:pod", "--hosts", "1", "--workloads", "tcp_rr", "--policies", "2")...)...)
-		p.measures(t)
-		leftOut(t, filepath.Join(dir, "x.ndjson"), map[string]string{"kubernetes:pod": "servers whose policies admit nobody still answer over IPv4"})
+		_, path := succeeds(t, as("viewer", "open", append(quick, "kubernetes:pod", "--hosts", "1", "--workloads", "tcp_rr", "--policies", "2")...)...)
+		leftOut(t, path, map[string]string{"kubernetes:pod": "servers whose policies admit nobody still answer over IPv4"})
 		a.bare(t, "open")
 	})
 
@@ -299,13 +293,11 @@ func TestBesideForeignCluster(t *testing.T) {
 				t.Errorf("%v: it said\n%s\nwant\n%s", flags, said, want)
 			}
 		}
-		dir := t.TempDir()
-		p := start(t, dir, as("viewer", "open", append(across, "--zones", "cross", "--tolerate", "dedicated")...)...)
-		p.measures(t)
+		p, path := succeeds(t, as("viewer", "open", append(across, "--zones", "cross", "--tolerate", "dedicated")...)...)
 		if want := "namespace open, nodes alpha in here, beta in there\n"; !strings.Contains(p.err.String(), want) {
 			t.Errorf("it does not say %q:\n%s", want, p.err.String())
 		}
-		for _, trial := range good(t, filepath.Join(dir, "x.ndjson")).Trials {
+		for _, trial := range good(t, path).Trials {
 			for _, end := range trial.Endpoints {
 				if want := map[string]string{"h1": "node alpha in here", "h2": "node beta in there"}[end.Host]; want == "" || !strings.HasSuffix(end.Platform, ", "+want) {
 					t.Errorf("%s: %s on %s is recorded to be on %s", trial.Cell.Key(), end.Name, end.Host, end.Platform)
@@ -317,9 +309,7 @@ func TestBesideForeignCluster(t *testing.T) {
 
 	// The user may neither make services, nor use hostNetwork, nor list nodes.
 	t.Run("poor rights", func(t *testing.T) {
-		dir := t.TempDir()
-		p := start(t, dir, as("tester", "team", append(quick, "kubernetes:pod", "kubernetes:service", "kubernetes:headless", "kubernetes:nodeport", "--hosts", "2", "--workloads", "tcp_rr")...)...)
-		p.measures(t)
+		p, path := succeeds(t, as("tester", "team", append(quick, "kubernetes:pod", "kubernetes:service", "kubernetes:headless", "kubernetes:nodeport", "--hosts", "2", "--workloads", "tcp_rr")...)...)
 		for _, want := range []string{
 			"namespace team, nodes ", "which its scheduler has chosen: without the right to list nodes",
 			"note: left out: kubernetes:service, kubernetes:headless, kubernetes:nodeport: measuring in the namespace team: not supported here (needs the right to create services, get services, delete services); fix: ",
@@ -329,7 +319,7 @@ func TestBesideForeignCluster(t *testing.T) {
 				t.Errorf("it does not say once %q:\n%s", want, p.err.String())
 			}
 		}
-		file := read(t, filepath.Join(dir, "x.ndjson"))
+		file := read(t, path)
 		for _, trial := range file.Trials {
 			want := record.Skipped
 			if trial.Cell.Network == "kubernetes:pod" {
