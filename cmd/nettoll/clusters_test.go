@@ -285,21 +285,6 @@ func iptables(t *testing.T, how string, rule ...string) {
 	}
 }
 
-// succeeds runs nettoll on a cluster, and again if trials fail, as runOn does. It returns the last run, and its run file.
-func succeeds(t *testing.T, args ...string) (p *started, path string) {
-	t.Helper()
-	for i := 1; ; i++ {
-		dir := t.TempDir()
-		p = start(t, dir, args...)
-		<-p.done
-		if i == attempts || p.ProcessState.ExitCode() != exitFailure {
-			p.ends(t, exitOK)
-			return p, filepath.Join(dir, "x.ndjson")
-		}
-		t.Logf("an attempt failed: %s", p.said())
-	}
-}
-
 // leftOut checks that the trials of some networks were skipped for a reason that contains a text, and that all others
 // have results.
 func leftOut(t *testing.T, path string, why map[string]string) {

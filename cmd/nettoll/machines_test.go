@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -30,20 +29,8 @@ var quickly = []string{"--placement", "free", "-t", "200ms", "--warmup", "50ms",
 // runOn runs nettoll on machines, and returns its run file. It runs again if trials fail.
 func runOn(t *testing.T, args ...string) (file *record.File, said string) {
 	t.Helper()
-	for i := 1; ; i++ {
-		path := filepath.Join(t.TempDir(), "run.ndjson")
-		cmd := exec.Command("nettoll", append(append([]string{"run", "-o", path}, quickly...), args...)...)
-		var out bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &out, &out
-		err := cmd.Run()
-		switch {
-		case err == nil:
-			return read(t, path), out.String()
-		case i == attempts || cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != exitFailure:
-			t.Fatalf("%v: %s", err, out.String())
-		}
-		t.Logf("an attempt failed: %s", out.String())
-	}
+	p, path := succeeds(t, slices.Concat([]string{"run", "-o", "x.ndjson"}, quickly, args)...)
+	return read(t, path), p.said()
 }
 
 // TestMachines measures between two machines that are reached by ssh, whose clocks are an hour apart. These have whole trials:
@@ -87,12 +74,8 @@ func TestMachines(t *testing.T) {
 func TestLinkOfMachines(t *testing.T) {
 	const rate = 100e6
 	sshtest.Start(t, platform.Underlay{Rate: rate}, sshtest.Machine{}, sshtest.Machine{})
-	var path string
-	again(t, func() *started {
-		path = filepath.Join(t.TempDir(), "run.ndjson")
-		return start(t, "/", "run", "ssh:native", "ssh:macvlan", "--hosts-ssh", "a,b", "--through-my-network", "-o", path, "--workloads", record.TCPStream,
-			"--placement", "free", "-t", "2s", "--warmup", "300ms", "--min-rounds", "2", "--max-rounds", "2")
-	}).ends(t, exitOK)
+	_, path := succeeds(t, "run", "ssh:native", "ssh:macvlan", "--hosts-ssh", "a,b", "--through-my-network", "-o", "x.ndjson", "--workloads", record.TCPStream,
+		"--placement", "free", "-t", "2s", "--warmup", "300ms", "--min-rounds", "2", "--max-rounds", "2")
 	const payload, frame = 1500 - 20 - 20 - 12, 1500 + 14 // without the headers of IP and TCP, and with that of Ethernet
 	// A busy machine can only be slower than the link.
 	fastest := map[string]float64{}
@@ -222,13 +205,9 @@ func TestMachineIsLost(t *testing.T) {
 // in their places, which is refused.
 func TestMachinesThatMove(t *testing.T) {
 	sshtest.Start(t, platform.Underlay{}, sshtest.Machine{}, sshtest.Machine{})
-	var dir string
-	again(t, func() *started {
-		dir = t.TempDir()
-		return start(t, dir, slices.Concat([]string{"run", "ssh:native", "--hosts-ssh", "a,b", "--through-my-network", "--max-rate", "300M", "--workloads", "tcp_stream", "-o", "run.ndjson"}, quickly)...)
-	}).ends(t, exitOK)
+	_, path := succeeds(t, slices.Concat([]string{"run", "ssh:native", "--hosts-ssh", "a,b", "--through-my-network", "--max-rate", "300M", "--workloads", "tcp_stream", "-o", "x.ndjson"}, quickly)...)
 	resume := func(hosts string) *started {
-		return start(t, dir, "run", "--resume", "run.ndjson", "--hosts-ssh", hosts, "--through-my-network", "--max-rounds", "2")
+		return start(t, filepath.Dir(path), "run", "--resume", "x.ndjson", "--hosts-ssh", hosts, "--through-my-network", "--max-rounds", "2")
 	}
 	swapped := resume("b,a")
 	swapped.ends(t, exitUsage)
@@ -236,7 +215,7 @@ func TestMachinesThatMove(t *testing.T) {
 		t.Errorf("it said %q", said)
 	}
 	resume("a,b").ends(t, exitOK)
-	for _, row := range analysis.Analyze(read(t, filepath.Join(dir, "run.ndjson"))).Rows() {
+	for _, row := range analysis.Analyze(read(t, path)).Rows() {
 		for _, w := range row.Warnings {
 			if w.Code == analysis.WarnMoved || w.Code == analysis.WarnUnlike {
 				t.Error(w.Text)

@@ -93,16 +93,30 @@ func (p *started) measures(t *testing.T) {
 	p.ends(t, exitOK)
 }
 
-// again begins a run until one does not fail, at most as often as attempts, and returns the last one, which has ended.
+// again begins a run until one does not fail, at most as often as attempts, and returns the last one, which has ended. Its time is
+// bounded by those of its networks.
 func again(t *testing.T, begin func() *started) *started {
 	t.Helper()
 	for i := 1; ; i++ {
 		p := begin()
-		if p.status(t) != exitFailure || i == attempts {
+		<-p.done
+		if i == attempts || p.ProcessState.ExitCode() != exitFailure {
 			return p
 		}
-		t.Logf("an attempt failed: %s", p.err.String())
+		t.Logf("an attempt failed: %s", p.said())
 	}
+}
+
+// succeeds runs nettoll in a folder of its own, again if that fails, and checks that the last run succeeded. It returns that run, and
+// where its run file is if it was to be x.ndjson.
+func succeeds(t *testing.T, args ...string) (p *started, path string) {
+	t.Helper()
+	p = again(t, func() *started {
+		path = filepath.Join(t.TempDir(), "x.ndjson")
+		return start(t, filepath.Dir(path), args...)
+	})
+	p.ends(t, exitOK)
+	return p, path
 }
 
 func (p *started) ended() bool {
