@@ -29,20 +29,16 @@ func (p *pace) by(t int64) int64 {
 	return int64(float64(t-p.begins)/p.every) + 1
 }
 
-// sleepTo lets the thread sleep until t of nanotime, but for no longer than pollInterval. Go's
+// sleepTo lets the thread sleep until t of nanotime, but for no longer than pollInterval, or until a signal comes. Go's
 // scheduler does not know that it sleeps.
 //
 //go:nosplit
-func sleepTo(t int64) syscall.Errno {
+func sleepTo(t int64) {
 	now := nanotime()
 	if t <= now {
-		return 0
+		return
 	}
 	ts := unix.NsecToTimespec(min(t, now+int64(pollInterval)))
-	errno, _, _ := syscall.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME,
+	syscall.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME,
 		uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
-	if syscall.Errno(errno) == unix.EINTR {
-		return unix.EINTR
-	}
-	return 0
 }

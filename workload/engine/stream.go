@@ -72,7 +72,8 @@ func newSender(f *flow, o record.Options) (step, error) {
 func sendWhenDue(f *flow) (int64, syscall.Errno) {
 	f.pace.begins = f.begins
 	if due := f.pace.due(f.number); nanotime() < due {
-		return 0, sleepTo(due)
+		sleepTo(due)
+		return 0, 0
 	}
 	n, errno := f.write(f)
 	f.number += n

@@ -111,7 +111,8 @@ func sendTrain(f *flow) (int64, syscall.Errno) {
 		f.pace.begins = f.begins
 		due := f.pace.by(nanotime()) - t.sent
 		if due <= 0 {
-			return 0, sleepTo(f.pace.due(t.sent))
+			sleepTo(f.pace.due(t.sent))
+			return 0, 0
 		}
 		n = int(min(int64(n), due))
 	}
