@@ -81,7 +81,8 @@ func TestTurnsByTheClockThatIsKnownBest(t *testing.T) {
 }
 
 // TestLateIsWhatWasReadLate has agents read the devices of two networks, of which one has its turn next, in time or late.
-// Counts of the other can be read until a while later. That nothing is left to read here is never late.
+// Counts of the other can be read until a while later. That nothing is left to read here is never late. A late count of a device
+// that the payload need not cross leaves unsure only whether it did.
 func TestLateIsWhatWasReadLate(t *testing.T) {
 	reader := &agent.Client{}
 	of := func(device string) *player {
@@ -95,30 +96,34 @@ func TestLateIsWhatWasReadLate(t *testing.T) {
 	}
 	own, other := of("own"), of("other")
 	all := []*player{other, own}
+	may := of("may").proof.hops[0]
+	may.May = true
+	own.proof.hops = append(own.proof.hops, may)
 	const while = time.Minute
 	for what, c := range map[string]struct {
-		own, other time.Duration // after the beginning of the turn
-		late       bool
+		own, other, may time.Duration // after the beginning of the turn
+		late, unsure    bool
 	}{
-		"all in time":           {-while, -while, false},
-		"the other in the turn": {-while, while / 2, false},
-		"the own in the turn":   {while / 2, -while, true},
-		"the other too late":    {-while, 2 * while, true},
+		"all in time":             {-while, -while, -while, false, false},
+		"the other in the turn":   {-while, while / 2, -while, false, false},
+		"the own in the turn":     {while / 2, -while, -while, true, false},
+		"the other too late":      {-while, 2 * while, -while, true, false},
+		"what may be in the turn": {-while, -while, while / 2, false, true},
 	} {
 		a := &farAgent{known: map[string]int{}, edges: map[int]int{}}
-		for _, p := range []*player{own, other} {
-			a.ask(0, hopQuestion(p.proof.hops[0]), 0)
+		for _, h := range []network.Hop{own.proof.hops[0], other.proof.hops[0], may} {
+			a.ask(0, hopQuestion(h), 0)
 		}
 		next, mono := time.Now(), sampler.Monotonic()
 		found := func(after time.Duration) sampler.Found {
 			return sampler.Found{Result: json.RawMessage(`{"Bytes": 1}`), Over: mono + int64(after)}
 		}
-		a.took = []sampler.Reading{{found(c.own), found(c.other)}}
+		a.took = []sampler.Reading{{found(c.own), found(c.other), found(c.may)}}
 		e, some := edgeBetween(t.Context(), nil, own, all)
 		f := &farEdges{agents: map[network.Agent]*farAgent{reader: a}}
 		f.add(0, &e, next, next.Add(while), nil, own, all)
-		if some || e.late != c.late || e.err != nil || e.hops[own][0].Bytes != 1 || e.firsts[other].Bytes != 1 {
-			t.Errorf("%s: left to read here: %v; late: %v, want %v; %v, %v, %v", what, some, e.late, c.late, e.err, e.hops[own], e.firsts[other])
+		if some || e.late != c.late || e.unsure != c.unsure || e.err != nil || e.hops[own][0].Bytes != 1 || e.firsts[other].Bytes != 1 {
+			t.Errorf("%s: left to read here: %v; late: %v, want %v; unsure: %v, want %v; %v, %v, %v", what, some, e.late, c.late, e.unsure, c.unsure, e.err, e.hops[own], e.firsts[other])
 		}
 	}
 	own.proof.hops[0].Asked = nil
