@@ -33,8 +33,9 @@ func uplink(i, mtu int) platform.Uplink {
 	}
 }
 
-// wire joins the hosts: by a veth pair if there are two, by a switch (a bridge in a namespace of its own)
-// otherwise. A single host has a switch with one port, so that its uplink has a carrier too.
+// wire joins the hosts: by a veth pair if there are two, by a switch (a bridge in a namespace of its own) if there are more. The
+// uplink of a single host leads to a namespace where nothing listens, so that it has a carrier, too: the kernel takes 15 ms to
+// remove a bridge, for which the next round would wait.
 func (s *site) wire(ctx context.Context, shape platform.Underlay) error {
 	var sw *netns.NS
 	if len(s.hosts) == 2 {
@@ -90,6 +91,12 @@ func pair(aNS, a, bNS, b string, mtu int) error {
 
 // plugInto makes the switch in a namespace, and connects the hosts to it.
 func (s *site) plugInto(sw *netns.NS) error {
+	if len(s.hosts) == 1 {
+		if err := pair(sw.Path(), port(0), s.hosts[0].NetNS(), uplinkDevice, s.mtu); err != nil {
+			return err
+		}
+		return nl.With(sw.Path(), func(n *nl.NS) error { return n.Up(port(0)) })
+	}
 	const bridge = "switch"
 	err := nl.With(sw.Path(), func(n *nl.NS) error {
 		attrs := netlink.NewLinkAttrs()
