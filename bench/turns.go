@@ -79,7 +79,7 @@ func inSlices(f *record.File, elapsed float64) {
 			settling += turn.Settle.Seconds()
 		}
 		if len(t.Slices) > 0 {
-			settling += plan.Cold * (turn.Settle + turn.Slice).Seconds()
+			settling += plan.Cold * (turn.Settle + turn.Cold).Seconds()
 		}
 	}
 	whole := f.Ends[0].Elapsed

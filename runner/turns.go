@@ -252,15 +252,19 @@ func (r *Runner) play(ctx context.Context, players []*player, order []int, clock
 	began := time.Now().Add(notice)
 	begins := make([]time.Time, 0, len(whose)+1) // of the turns, and the end of the last
 	over := began
-	for _, p := range whose {
+	for i, p := range whose {
 		p.begins, begins = append(p.begins, over), append(begins, over)
-		over = over.Add(p.turn.Length())
+		length := p.turn.Length()
+		if i < len(here) {
+			length = p.turn.ColdLength()
+		}
+		over = over.Add(length)
 	}
 	begins = append(begins, over)
 	var running sync.WaitGroup
 	for _, p := range here {
 		running.Go(func() {
-			p.each, p.together, p.err = p.standing.Turns(ctx, workload.Turns{Begins: p.begins, Cold: plan.Cold, Drain: p.turn.Rest - usual.Rest, Over: over, Ahead: p.ahead})
+			p.each, p.together, p.err = p.standing.Turns(ctx, workload.Turns{Begins: p.begins, Cold: plan.Cold, ColdFor: p.turn.Cold, Drain: p.turn.Rest - usual.Rest, Over: over, Ahead: p.ahead})
 		})
 	}
 	counted := whose[len(here):]

@@ -141,7 +141,8 @@ func TestNetworksTakeTurns(t *testing.T) {
 }
 
 // TestTunnelsOfDaemonsHaveLongerTurns checks that a network whose daemons carry the payload has more time to settle, since they are slow
-// when they have rested, and more until the next turn begins, since they queue more than the kernel does.
+// when they have rested, and more until the next turn begins, since they queue more than the kernel does. The window of its turn
+// that does not count is as long as the others, and shorter in networks of the kernel.
 func TestTunnelsOfDaemonsHaveLongerTurns(t *testing.T) {
 	networks := map[string]network.Driver{"native": kernel.Native(), "tunnel": udpoverlay.NewTUN()}
 	type begun struct {
@@ -149,7 +150,24 @@ func TestTunnelsOfDaemonsHaveLongerTurns(t *testing.T) {
 		network string
 	}
 	var all []begun
-	trials := again(func() []record.Trial { return takeTurns(t, lab.New(), engine.New(), 2, networks, record.TCPStream) })
+	var mu sync.Mutex
+	var told []workload.Turns
+	tool := engine.New()
+	stand := tool.Stand
+	tool.Stand = func(ctx context.Context, job workload.Job) (workload.Standing, error) {
+		s, err := stand(ctx, job)
+		done := make(chan struct{})
+		close(done)
+		return midStanding{s, done, func(when workload.Turns) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, when)
+		}}, err
+	}
+	trials := again(func() []record.Trial {
+		told = nil
+		return takeTurns(t, lab.New(), tool, 2, networks, record.TCPStream)
+	})
 	for _, tr := range trials {
 		if tr.Status != record.OK {
 			t.Errorf("%s: %s, %s", tr.Cell.Network, tr.Status, tr.Reason)
@@ -169,8 +187,17 @@ func TestTunnelsOfDaemonsHaveLongerTurns(t *testing.T) {
 		}
 		seen[all[i].network] = true
 	}
-	if len(seen) != 2 {
-		t.Errorf("turns: %v", all)
+	if len(seen) != 2 || len(told) < 2 {
+		t.Fatalf("turns: %v; %d networks were told of them", all, len(told))
+	}
+	cold := told[len(told)-2:]
+	slices.SortFunc(cold, func(a, b workload.Turns) int { return a.Begins[0].Compare(b.Begins[0]) })
+	turn := turnOf("native")
+	if cold[0].ColdFor != turn.Cold {
+		turn = turnOf("tunnel")
+	}
+	if got := cold[1].Begins[0].Sub(cold[0].Begins[0]); got != turn.ColdLength() || cold[0].ColdFor == cold[1].ColdFor {
+		t.Errorf("cold turns of %v and %v begin %v apart, want %v", cold[0].ColdFor, cold[1].ColdFor, got, turn.ColdLength())
 	}
 }
 

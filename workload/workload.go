@@ -74,10 +74,11 @@ type Standing interface {
 
 // Turns gives the times of one network's turns.
 type Turns struct {
-	Begins []time.Time
-	Cold   int           // number of turns at the beginning that do not count
-	Drain  time.Duration // after each turn, in addition to Gap, for what the network queues to arrive
-	Over   time.Time     // when the turns of all networks are over: results are computed only then
+	Begins  []time.Time
+	Cold    int           // number of turns at the beginning that do not count
+	ColdFor time.Duration // how long their windows are; 0 is as long as the others
+	Drain   time.Duration // after each turn, in addition to Gap, for what the network queues to arrive
+	Over    time.Time     // when the turns of all networks are over: results are computed only then
 	// Ahead is how far the clock of the first server is ahead of this machine's, as measured by the network with the
 	// smallest error; nil: as measured by this network. Networks whose servers are on one machine take their turns by one
 	// clock.

@@ -62,10 +62,11 @@ type startParams struct {
 	Wait     time.Duration `json:"wait,omitempty"` // for flows that received nothing in the window; 0 is lastWait
 	// Turns, by the agent's clock, each have a warm-up and a window, and the flows rest between
 	// them and afterwards. Begins is then ignored.
-	Turns []int64       `json:"turns_ns,omitempty"`
-	Cold  int           `json:"cold,omitempty"`    // number of turns at the beginning that do not count
-	Drain time.Duration `json:"drain,omitempty"`   // more time for data in flight to arrive after each turn
-	Over  int64         `json:"over_ns,omitempty"` // when the turns of other networks are over, too, and results are computed
+	Turns   []int64       `json:"turns_ns,omitempty"`
+	Cold    int           `json:"cold,omitempty"`     // number of turns at the beginning that do not count
+	ColdFor time.Duration `json:"cold_for,omitempty"` // how long their windows are; 0 is Duration
+	Drain   time.Duration `json:"drain,omitempty"`    // more time for data in flight to arrive after each turn
+	Over    int64         `json:"over_ns,omitempty"`  // when the turns of other networks are over, too, and results are computed
 }
 
 // startResult is the result of the window, or of the window of each turn. The latencies of turns
@@ -237,7 +238,7 @@ func (h *half) start(ctx context.Context, p startParams) (startResult, error) {
 		begins = []int64{cmp.Or(p.Begins, nanotime())}
 	}
 	s.drain = p.Drain
-	used, err := s.start(ctx, turnsAt(begins, p.Warmup, p.Duration), rest, p.Cold, cmp.Or(p.Wait, lastWait))
+	used, err := s.start(ctx, turnsAt(begins, p.Warmup, p.Duration, p.Cold, cmp.Or(p.ColdFor, p.Duration)), rest, p.Cold, cmp.Or(p.Wait, lastWait))
 	if late, ok := errors.AsType[errLate](err); ok {
 		return startResult{Late: time.Duration(late)}, nil
 	}

@@ -29,8 +29,16 @@ const (
 // settled.
 type turn struct{ begins, opens, closes int64 }
 
-func turnsAt(begins []int64, warmup, duration time.Duration) []turn {
-	return record.Each(begins, func(t int64) turn { return turn{t, t + int64(warmup), t + int64(warmup+duration)} })
+func turnsAt(begins []int64, warmup, duration time.Duration, cold int, coldFor time.Duration) []turn {
+	turns := make([]turn, len(begins))
+	for i, t := range begins {
+		of := duration
+		if i < cold {
+			of = coldFor
+		}
+		turns[i] = turn{t, t + int64(warmup), t + int64(warmup+of)}
+	}
+	return turns
 }
 
 // checkTurns requires turns to be in order, with time to come to rest between them.
@@ -288,7 +296,7 @@ func (s *standing) Turns(ctx context.Context, when workload.Turns) (each []workl
 	err = t.each(ctx, t.parties(), func(ctx context.Context, p *party) error {
 		return p.start(ctx, limit, startParams{
 			Session: p.session, Warmup: t.job.Warmup, Duration: t.job.Duration,
-			Turns: record.Each(at, p.at), Cold: when.Cold, Over: p.at(over), Drain: when.Drain,
+			Turns: record.Each(at, p.at), Cold: when.Cold, ColdFor: when.ColdFor, Over: p.at(over), Drain: when.Drain,
 		})
 	})
 	if err == nil {

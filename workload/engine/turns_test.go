@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -160,8 +161,15 @@ func TestTransactionOfSeveralTurns(t *testing.T) {
 	}
 }
 
+func TestColdTurnsHaveAnotherWindow(t *testing.T) {
+	got := turnsAt([]int64{0, 1000, 2000}, 10, 80, 1, 40)
+	if want := []turn{{0, 10, 50}, {1000, 1010, 1090}, {2000, 2010, 2090}}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
 func TestTurnsThatAreTooClose(t *testing.T) {
-	at := turnsAt([]int64{0, int64(100*time.Millisecond + answerRest)}, 40*time.Millisecond, 60*time.Millisecond)
+	at := turnsAt([]int64{0, int64(100*time.Millisecond + answerRest)}, 40*time.Millisecond, 60*time.Millisecond, 0, 0)
 	iferr.Error(t, checkTurns(at))
 	at[1].begins--
 	if err := checkTurns(at); err == nil || !strings.Contains(err.Error(), "turn 2 begins 2.999999ms after") {
