@@ -75,6 +75,7 @@ func TestEmbedded(t *testing.T) {
 				t.Errorf("name is %q, about %q, source %q", s.Name, s.About, s.Source)
 			}
 			cells := expanded(t, s, trusted())
+			s = s.Shortened(cells, "cubic", trusted())
 			f := s.Estimate(cells, trusted())
 			t.Logf("%d cells, round %s", f.Cells, f.Round)
 			if need := f.Round * time.Duration(s.MinRounds); s.TimeBudget == 0 || need > s.TimeBudget {
@@ -93,6 +94,38 @@ func TestEmbedded(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestShortened has time budgets for which trials are shortened, and such that leave them as they are.
+func TestShortened(t *testing.T) {
+	const usual, short = 240 * time.Millisecond, 160 * time.Millisecond
+	for _, c := range []struct {
+		name       string
+		suite      func(*Suite)
+		congestion string
+		want       time.Duration
+	}{
+		{"room only with short ones", func(*Suite) {}, "cubic", short},
+		{"room with long ones", func(s *Suite) { s.TimeBudget = 2 * time.Minute }, "cubic", usual},
+		{"no room", func(s *Suite) { s.TimeBudget = 20 * time.Second }, "cubic", usual},
+		{"no budget", func(s *Suite) { s.TimeBudget = 0 }, "cubic", usual},
+		{"no turns", func(s *Suite) { s.Turns = false }, "cubic", usual},
+		{"no turns under BBR", func(*Suite) {}, "bbr", usual},
+		{"some whole trials", func(s *Suite) { s.Tools = append(s.Tools, "iperf3") }, "cubic", usual},
+		{"shorter ones", func(s *Suite) { s.Duration = 100 * time.Millisecond }, "cubic", 100 * time.Millisecond},
+	} {
+		s := embedded(t, DefaultSuite)
+		s.TimeBudget = time.Minute
+		c.suite(&s)
+		if got := s.Shortened(expanded(t, s, trusted()), c.congestion, trusted()); got.Duration != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got.Duration, c.want)
+		}
+	}
+	given, err := Load("suite", strings.NewReader("networks: [host, bridge, published, native, vxlan, routed]\nduration: 240ms\ntime_budget: 1m\n"))
+	iferr.Fatal(t, err)
+	if got := given.Shortened(expanded(t, given, trusted()), "cubic", trusted()); got.Duration != usual {
+		t.Errorf("a given duration became %v", got.Duration)
 	}
 }
 

@@ -137,6 +137,31 @@ func (s Suite) Estimate(cells []record.Cell, known Known) Forecast {
 	return Estimate(cells, set, known)
 }
 
+// spare is by how much more rounds a time budget should have room for than a verdict takes: a forecast is for a quiet machine.
+const spare = 1.1
+
+// Shortened returns the suite with trials of two turns, the fewest, if its time budget has too little room for the rounds that a
+// verdict takes, and has enough for these. A duration that the suite's file gives stays, and trials that take no turns would lose
+// more than a turn. congestion is TCP's congestion control where a cell names none.
+func (s Suite) Shortened(cells []record.Cell, congestion string, known Known) Suite {
+	estimate := func(s Suite) Forecast {
+		set := Settings(s)
+		set.Congestion = congestion
+		return Estimate(cells, set, known)
+	}
+	enough := func(f Forecast) bool { return float64(f.MaxRounds) >= spare*float64(f.Verdict) }
+	is := estimate(s)
+	if s.written("duration") || !is.Bounded || is.Comparisons == 0 || is.InTurns < is.Cells || enough(is) {
+		return s
+	}
+	short := s
+	short.Duration = min(s.Duration, 2*exchangeTurn.Slice)
+	if !enough(estimate(short)) {
+		return s
+	}
+	return short
+}
+
 // Short reports whether the run, which has done some rounds already, will have too few for any verdict: even an
 // arbitrarily large difference could not be distinguished from chance among that many comparisons.
 func (f Forecast) Short(done int) bool { return f.Comparisons > 0 && done+f.MaxRounds < f.Verdict }

@@ -15,28 +15,42 @@ import (
 	"nettoll/workload"
 )
 
-// expand returns the cells of the suite. If the suite's time budget is too short for them, and the user did not set it,
-// expand extends or lifts it.
+// expand returns the cells of the suite. If its time budget has room for a verdict only with shorter trials, and the user did not
+// set their duration, expand shortens them. If the budget is too short all the same, and the user did not set that, expand
+// extends or lifts it.
 func (f *runFlags) expand(s *plan.Suite) ([]record.Cell, error) {
 	expand, k := plan.Expand, known(f.paths, f.cni, f.private, f.cluster)
 	if f.selfCheck {
 		expand = plan.SelfCheck
 	}
-	if !f.lifts() && !f.stretches() {
-		return expand(*s, k)
+	budget, may := s.TimeBudget, f.lifts() || f.stretches()
+	if may {
+		s.TimeBudget = 0
 	}
-	budget := s.TimeBudget
-	s.TimeBudget = 0
 	cells, err := expand(*s, k)
-	e := s.Estimate(cells, k)
+	if err != nil || budget == 0 {
+		return cells, err
+	}
+	within := *s
+	within.TimeBudget = budget
+	if !f.given("duration") {
+		control, err := congestion(f.outside(cells))
+		if err != nil {
+			return cells, err
+		}
+		within = within.Shortened(cells, control, k)
+	}
+	unbounded := within
+	unbounded.TimeBudget = 0
 	switch {
-	case e.Min <= budget || budget == 0:
-		s.TimeBudget = budget
+	case !may || unbounded.Estimate(cells, k).Min <= budget:
+		*s = within
 	case f.stretches():
-		least := time.Duration(s.MinRounds) * e.Round
+		least := time.Duration(s.MinRounds) * s.Estimate(cells, k).Round
+		least += least / 10 // where traffic cannot take turns, as under the congestion control of some engines, a round takes longer
 		s.TimeBudget = max(budget, least.Truncate(time.Minute)+time.Minute)
 	}
-	return cells, err
+	return cells, nil
 }
 
 // stretches reports whether the time budget is that of a suite which was moved to another platform. Networks may

@@ -42,7 +42,7 @@ func (a *app) runCommand() *cobra.Command {
 		Use:   "run [NETWORK...]",
 		Short: "Measure what container networks cost",
 		Long: `Build each network, drive traffic through it, prove the path, and compare it with
-native. Without arguments it measures the suite "quick" in little more than a minute.
+native. Without arguments it measures the suite "quick" in a minute.
 
 Every finished trial is one line of the run file, on disk before the next begins.
 Ctrl-C ends the run with a report of its trials so far; --resume continues it.

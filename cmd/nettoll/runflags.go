@@ -68,11 +68,11 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	addDimensions(fl, record.Condition)
 	grouped(fl, "Topology and surroundings")
 
-	fl.VarP((*length)(&s.Duration), "duration", "t", fmt.Sprintf("measured window of one trial, in seconds or with a unit (default %s)", d.Duration))
+	fl.VarP((*length)(&s.Duration), "duration", "t", fmt.Sprintf("measured window of one trial, in seconds or with a unit (default %s, or 160ms where a time budget has room for a verdict only then)", d.Duration))
 	fl.Var((*length)(&s.Warmup), "warmup", fmt.Sprintf("time before the window of a whole trial that is not counted; turns have their own (default %s)", d.Warmup))
 	fl.BoolVar(&s.Turns, "turns", true, "have networks that are compared take turns of about a tenth of a second, where their traffic can; =false: whole trials, one after the other")
 	fl.IntVar(&s.Together, "together", 0, "how many networks may stand at once in addition to their baseline; 1: each stands alone with it (default: as many as there is room for)")
-	fl.Var((*length)(&s.TimeBudget), "time-budget", "begin no round that would end later; 0 is no limit (default 75s, up to half as much more on a machine too busy for the rounds that a verdict takes, and none where the fewest rounds take longer)")
+	fl.Var((*length)(&s.TimeBudget), "time-budget", "begin no round that would end later; 0 is no limit (default 60s, up to half as much more on a machine too busy for the rounds that a verdict takes, and none where the fewest rounds take longer)")
 	fl.IntVar(&s.MinRounds, "min-rounds", 0, fmt.Sprintf("minimum number of rounds (default %d, and as many as the comparisons need)", d.MinRounds))
 	fl.IntVar(&s.MaxRounds, "max-rounds", 0, fmt.Sprintf("maximum number of rounds (default %d)", d.MaxRounds))
 	fl.StringVar(&f.precision, "precision", "", fmt.Sprintf("stop when every interval is within this share of its value (default %s)", d.Precision))
