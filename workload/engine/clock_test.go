@@ -220,10 +220,10 @@ func TestStartThatComesTooLate(t *testing.T) {
 	}
 }
 
-// TestLateStartOfAColdTurn lets an end miss three quarters of a window that does not count, and a hundredth of one that does.
+// TestLateStartOfAColdTurn lets an end miss seven eighths of a window that does not count, and a hundredth of one that does.
 func TestLateStartOfAColdTurn(t *testing.T) {
 	first := turn{begins: 0, opens: 1000, closes: 2000}
-	if counts, cold := tolerated(first, 0), tolerated(first, 1); counts != 10 || cold != 750 {
+	if counts, cold := tolerated(first, 0), tolerated(first, 1); counts != 10 || cold != 875 {
 		t.Errorf("%d and, if it is cold, %d", counts, cold)
 	}
 }

@@ -312,10 +312,10 @@ func (e errLate) Error() string {
 }
 
 // tolerated is how late a session may be told to start its first turn: by a hundredth of a window that
-// counts, or by three quarters of a cold one, which does not.
+// counts, or by seven eighths of a cold one, which does not.
 func tolerated(first turn, cold int) int64 {
 	if cold > 0 {
-		return (first.closes - first.opens) * 3 / 4
+		return (first.closes - first.opens) * 7 / 8
 	}
 	return (first.closes - first.opens) / 100
 }
