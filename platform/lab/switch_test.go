@@ -71,3 +71,19 @@ func TestSwitchPassesNothingThroughNetfilter(t *testing.T) {
 		t.Error("three hosts have no switch")
 	}
 }
+
+// TestSingleHostHasACarrier checks that the uplink of a single host carries packets, though there is no switch, which would be slow
+// to remove.
+func TestSingleHostHasACarrier(t *testing.T) {
+	hosts, err := New().Hosts(t.Context(), platform.HostRequest{Count: 1})
+	iferr.Fatal(t, err)
+	defer hosts.Close(context.Background())
+	for _, ns := range hosts.(*site).all {
+		is, err := nl.HasDevice(ns.Path(), "switch")
+		iferr.Fatal(t, err)
+		if is {
+			t.Error("a single host has a switch")
+		}
+	}
+	iferr.Error(t, nl.With(hosts.All()[0].Facts().NetNS, func(n *nl.NS) error { return n.Running(t.Context(), uplinkDevice) }))
+}
