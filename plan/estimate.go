@@ -141,7 +141,7 @@ func (s Suite) Estimate(cells []record.Cell, known Known) Forecast {
 const spare = 1.1
 
 // Shortened returns the suite with trials of two turns, the fewest, if its time budget has too little room for the rounds that a
-// verdict takes, and has enough for these. A duration that the suite's file gives stays, and trials that take no turns would lose
+// verdict takes and a tenth to spare, and has enough for these. A duration that the suite's file gives stays, and trials that take no turns would lose
 // more than a turn. congestion is TCP's congestion control where a cell names none.
 func (s Suite) Shortened(cells []record.Cell, congestion string, known Known) Suite {
 	estimate := func(s Suite) Forecast {
@@ -156,7 +156,7 @@ func (s Suite) Shortened(cells []record.Cell, congestion string, known Known) Su
 	}
 	short := s
 	short.Duration = min(s.Duration, 2*exchangeTurn.Slice)
-	if !enough(estimate(short)) {
+	if f := estimate(short); f.MaxRounds < f.Verdict {
 		return s
 	}
 	return short

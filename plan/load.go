@@ -430,8 +430,12 @@ func describe(n ast.Node) string {
 	return "nothing"
 }
 
-// YAML writes the suite as a complete file, defaults included, that Load reads as the same suite.
+// YAML writes the suite as a complete file, defaults included, that Load reads as the same suite. A duration that the suite's file
+// does not give is left out: one that is given is never shortened.
 func (s Suite) YAML() (string, error) {
+	if !s.written("duration") && s.Duration == Default().Duration {
+		s.Duration = 0
+	}
 	text, err := yaml.MarshalWithOptions(s,
 		yaml.Flow(false), yaml.IndentSequence(true),
 		yaml.CustomMarshaler(func(r Ratio) ([]byte, error) { return []byte(r.String()), nil }),

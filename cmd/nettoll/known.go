@@ -33,11 +33,8 @@ func (f *runFlags) expand(s *plan.Suite) ([]record.Cell, error) {
 	}
 	within := *s
 	within.TimeBudget = budget
-	if !f.given("duration") {
-		control, err := congestion(f.outside(cells))
-		if err != nil {
-			return cells, err
-		}
+	elsewhere := len(ofMachines(cells)) > 0 || !f.cluster && len(ofClusters(cells)) > 0 // what can be used there is asked later
+	if control, err := congestion(f.outside(cells)); err == nil && !f.given("duration") && !elsewhere {
 		within = within.Shortened(cells, control, k)
 	}
 	unbounded := within
