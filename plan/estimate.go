@@ -132,31 +132,33 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 // Estimate returns how long measuring the suite's cells takes as long as nobody knows which congestion control the machines
 // have: under nearly all of them traffic can take turns.
 func (s Suite) Estimate(cells []record.Cell, known Known) Forecast {
+	return s.estimate(cells, "cubic", known)
+}
+
+func (s Suite) estimate(cells []record.Cell, congestion string, known Known) Forecast {
 	set := Settings(s)
-	set.Congestion = "cubic"
+	set.Congestion = congestion
 	return Estimate(cells, set, known)
 }
 
 // spare is by how much more rounds a time budget should have room for than a verdict takes: a forecast is for a quiet machine.
 const spare = 1.1
 
-// Shortened returns the suite with trials of two turns, the fewest, if its time budget has too little room for the rounds that a
-// verdict takes and a tenth to spare, and has enough for these. A duration that the suite's file gives stays, and trials that take no turns would lose
-// more than a turn. congestion is TCP's congestion control where a cell names none.
+// ShortTrial is how long trials of transactions are that have only two turns, the fewest.
+var ShortTrial = 2 * exchangeTurn.Slice
+
+// Shortened returns the suite with trials of two turns if its time budget has too little room for the rounds that a verdict takes
+// and a tenth to spare, and has enough for these. A duration that the suite's file gives stays, and trials that take no turns would
+// lose more than a turn. congestion is TCP's congestion control where a cell names none.
 func (s Suite) Shortened(cells []record.Cell, congestion string, known Known) Suite {
-	estimate := func(s Suite) Forecast {
-		set := Settings(s)
-		set.Congestion = congestion
-		return Estimate(cells, set, known)
-	}
-	enough := func(f Forecast) bool { return float64(f.MaxRounds) >= spare*float64(f.Verdict) }
-	is := estimate(s)
-	if s.written("duration") || !is.Bounded || is.Comparisons == 0 || is.InTurns < is.Cells || enough(is) {
+	is := s.estimate(cells, congestion, known)
+	enough := float64(is.MaxRounds) >= spare*float64(is.Verdict)
+	if s.written("duration") || !is.Bounded || is.Comparisons == 0 || is.InTurns < is.Cells || enough {
 		return s
 	}
 	short := s
-	short.Duration = min(s.Duration, 2*exchangeTurn.Slice)
-	if f := estimate(short); f.MaxRounds < f.Verdict {
+	short.Duration = min(s.Duration, ShortTrial)
+	if f := short.estimate(cells, congestion, known); f.MaxRounds < f.Verdict {
 		return s
 	}
 	return short

@@ -68,7 +68,7 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	addDimensions(fl, record.Condition)
 	grouped(fl, "Topology and surroundings")
 
-	fl.VarP((*length)(&s.Duration), "duration", "t", fmt.Sprintf("measured window of one trial, in seconds or with a unit (default %s, or 160ms where a time budget has room for a verdict only then)", d.Duration))
+	fl.VarP((*length)(&s.Duration), "duration", "t", fmt.Sprintf("measured window of one trial, in seconds or with a unit (default %s, or %s where a time budget has room for a verdict only then)", d.Duration, plan.ShortTrial))
 	fl.Var((*length)(&s.Warmup), "warmup", fmt.Sprintf("time before the window of a whole trial that is not counted; turns have their own (default %s)", d.Warmup))
 	fl.BoolVar(&s.Turns, "turns", true, "have networks that are compared take turns of about a tenth of a second, where their traffic can; =false: whole trials, one after the other")
 	fl.IntVar(&s.Together, "together", 0, "how many networks may stand at once in addition to their baseline; 1: each stands alone with it (default: as many as there is room for)")
