@@ -22,7 +22,7 @@ func TestSwitchSendsAtTheRateOfALink(t *testing.T) {
 	defer hosts.Close(context.Background())
 	shaped := 0
 	for _, ns := range hosts.(*site).all {
-		is, err := nl.HasDevice(ns.Path(), "switch")
+		is, err := nl.HasDevice(ns.Path(), switchDevice)
 		iferr.Fatal(t, err)
 		for i := 0; is && i < 3; i++ {
 			iferr.Fatal(t, nl.With(ns.Path(), func(n *nl.NS) error {
@@ -51,7 +51,7 @@ func TestSwitchPassesNothingThroughNetfilter(t *testing.T) {
 	defer hosts.Close(context.Background())
 	found := false
 	for _, ns := range hosts.(*site).all {
-		is, err := nl.HasDevice(ns.Path(), "switch")
+		is, err := nl.HasDevice(ns.Path(), switchDevice)
 		iferr.Fatal(t, err)
 		if !is {
 			continue
@@ -79,7 +79,7 @@ func TestSingleHostHasACarrier(t *testing.T) {
 	iferr.Fatal(t, err)
 	defer hosts.Close(context.Background())
 	for _, ns := range hosts.(*site).all {
-		is, err := nl.HasDevice(ns.Path(), "switch")
+		is, err := nl.HasDevice(ns.Path(), switchDevice)
 		iferr.Fatal(t, err)
 		if is {
 			t.Error("a single host has a switch")

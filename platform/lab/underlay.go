@@ -89,29 +89,11 @@ func pair(aNS, a, bNS, b string, mtu int) error {
 	return nl.With(aNS, func(n *nl.NS) error { return n.AddPair(a, bNS, b, mtu) })
 }
 
-// plugInto makes the switch in a namespace, and connects the hosts to it.
+// plugInto connects the hosts to the namespace of the switch, and, if there are several, makes the switch there.
 func (s *site) plugInto(sw *netns.NS) error {
-	if len(s.hosts) == 1 {
-		if err := pair(sw.Path(), port(0), s.hosts[0].NetNS(), uplinkDevice, s.mtu); err != nil {
-			return err
-		}
-		return nl.With(sw.Path(), func(n *nl.NS) error { return n.Up(port(0)) })
-	}
-	const bridge = "switch"
-	err := nl.With(sw.Path(), func(n *nl.NS) error {
-		attrs := netlink.NewLinkAttrs()
-		attrs.Name = bridge
-		if err := n.Add(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
-			return err
-		}
-		return n.Up(bridge)
-	})
-	if err != nil {
-		return err
-	}
-	// Where br_netfilter is loaded, as by Docker, new namespaces pass bridged packets through it: no switch does that.
-	for _, key := range netns.BridgeNetfilter {
-		if err := netns.SetSysctl(sw.Path(), key, "0"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	bridged := len(s.hosts) > 1
+	if bridged {
+		if err := makeSwitch(sw); err != nil {
 			return err
 		}
 	}
@@ -120,10 +102,37 @@ func (s *site) plugInto(sw *netns.NS) error {
 		if err := pair(sw.Path(), port, h.NetNS(), uplinkDevice, s.mtu); err != nil {
 			return err
 		}
-		err := nl.With(sw.Path(), func(n *nl.NS) error {
-			return errors.Join(n.Master(port, bridge), n.Up(port))
+		err := nl.With(sw.Path(), func(n *nl.NS) (err error) {
+			if bridged {
+				err = n.Master(port, switchDevice)
+			}
+			return errors.Join(err, n.Up(port))
 		})
 		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const switchDevice = "switch"
+
+// makeSwitch makes a bridge that passes frames and does nothing else.
+func makeSwitch(sw *netns.NS) error {
+	err := nl.With(sw.Path(), func(n *nl.NS) error {
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name = switchDevice
+		if err := n.Add(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
+			return err
+		}
+		return n.Up(switchDevice)
+	})
+	if err != nil {
+		return err
+	}
+	// Where br_netfilter is loaded, as by Docker, new namespaces pass bridged packets through it: no switch does that.
+	for _, key := range netns.BridgeNetfilter {
+		if err := netns.SetSysctl(sw.Path(), key, "0"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
