@@ -97,7 +97,7 @@ const Cold = 1
 // Turns by workload. How short they can be depends on the workload: a stream's window has to grow again after each
 // pause, while a transaction takes some ten microseconds. Shorter turns follow a machine's speed more closely, but more
 // of the time is spent on coming to rest and settling; at these lengths ratios are as precise as with turns half as
-// long. After turns that do not count, with a window of 5 ms already, the first slices are within 1 % of the later ones
+// long. After turns that do not count, with a window of 5 ms already, the first slices are within 2 % of the later ones
 // (docs/measured).
 var (
 	streamTurn   = Turn{Settle: 15 * time.Millisecond, Slice: 100 * time.Millisecond, Rest: 7 * time.Millisecond, Cold: 40 * time.Millisecond}
