@@ -4,7 +4,7 @@
 package main
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,10 +14,7 @@ import (
 
 	"golang.org/x/term"
 
-	"nettoll/agent"
-	"nettoll/internal/bootstrap"
 	"nettoll/internal/handlers"
-	"nettoll/internal/keeper"
 	"nettoll/internal/origin"
 )
 
@@ -47,21 +44,15 @@ func run(args []string, terminal bool, stdin io.Reader, stdout, stderr io.Writer
 			return fail(exitFailure, "%v", err)
 		}
 		return exitOK
-	case slices.Equal(args, keeper.Args):
-		return keeper.Main()
-	case bootstrap.IsAgent(args):
-		if err := bootstrap.Serve(args[2], stdin, stdout, handlers.All); err != nil {
-			return fail(exitFailure, "%v", err)
-		}
-		return exitOK
-	case len(args) > 0 && !slices.Equal(args, []string{"agent"}):
+	case len(args) == 0:
+		args = []string{"agent"}
+	case !handlers.IsAgent(args):
 		return fail(exitUsage, "no such arguments: %q; it takes none, or agent, or --version", args)
-	case terminal:
-		return fail(exitUsage, "nettoll starts the agent by itself; it is not meant to be run by hand")
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	if err := agent.Serve(ctx, stdin, stdout, handlers.All(ctx)); err != nil {
+	switch err := handlers.Main(args, terminal, stdin, stdout); {
+	case errors.Is(err, handlers.ErrByHand):
+		return fail(exitUsage, "%v", err)
+	case err != nil:
 		return fail(exitFailure, "%v", err)
 	}
 	return exitOK

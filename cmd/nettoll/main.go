@@ -22,6 +22,7 @@ import (
 	"golang.org/x/term"
 
 	"nettoll/internal/cgroup"
+	"nettoll/internal/handlers"
 	"nettoll/internal/oneline"
 	"nettoll/internal/origin"
 	"nettoll/internal/program"
@@ -113,16 +114,7 @@ func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e))
 
 // run runs the command line and returns the exit status.
 func (a *app) run(ctx context.Context) int {
-	root := a.root()
-	root.SetArgs(a.args)
-	root.SetIn(a.stdin)
-	help := &sink{w: a.stdout}
-	root.SetOut(help)
-	root.SetErr(a.stderr)
-	err := root.ExecuteContext(ctx)
-	if err == nil && help.err != nil {
-		err = fmt.Errorf("write standard output: %w", cause(help.err))
-	}
+	err := a.execute(ctx)
 	var status exitError
 	switch {
 	case err == nil:
@@ -146,6 +138,28 @@ func (a *app) run(ctx context.Context) int {
 		return exitInterrupted
 	}
 	return exitFailure
+}
+
+// execute runs a command. It is an agent before it makes the commands: a round of the lab starts a dozen of these.
+func (a *app) execute(ctx context.Context) error {
+	if handlers.IsAgent(a.args) {
+		err := handlers.Main(a.args, a.terminal, a.stdin, a.stdout)
+		if errors.Is(err, handlers.ErrByHand) {
+			return usageError{err}
+		}
+		return err
+	}
+	root := a.root()
+	root.SetArgs(a.args)
+	root.SetIn(a.stdin)
+	help := &sink{w: a.stdout}
+	root.SetOut(help)
+	root.SetErr(a.stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil && help.err != nil {
+		err = fmt.Errorf("write standard output: %w", cause(help.err))
+	}
+	return err
 }
 
 // unread reports whether the reader of standard output has gone. A connection to an engine can break in the same way.
@@ -229,7 +243,7 @@ with native, with confidence intervals.`,
 	}
 	root.SetVersionTemplate("nettoll {{.Version}}\n")
 	root.SetFlagErrorFunc(a.flagFault)
-	root.AddCommand(a.runCommand(), a.listCommand(), a.doctorCommand(), a.reportCommand(), a.labCommand(), a.agentCommand(), a.cleanCommand(), a.suiteCommand(), a.manCommand(), a.versionCommand())
+	root.AddCommand(a.runCommand(), a.listCommand(), a.doctorCommand(), a.reportCommand(), a.labCommand(), a.cleanCommand(), a.suiteCommand(), a.manCommand(), a.versionCommand())
 	strict(root)
 	for _, cmd := range root.Commands() {
 		switch cmd.Name() {

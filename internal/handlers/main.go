@@ -1,0 +1,37 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"slices"
+
+	"nettoll/agent"
+	"nettoll/internal/bootstrap"
+	"nettoll/internal/keeper"
+)
+
+// ErrByHand is returned to a person who starts an agent at a terminal.
+var ErrByHand = errors.New("nettoll starts the agent by itself; it is not meant to be run by hand")
+
+// IsAgent reports whether these are arguments with which a program of nettoll starts another one as an agent, or as a keeper.
+func IsAgent(args []string) bool {
+	return slices.Equal(args, []string{"agent"}) || slices.Equal(args, keeper.Args) || bootstrap.IsAgent(args)
+}
+
+// Main is an agent that was started with such arguments: it speaks frames on its input and output, does not listen on any socket,
+// and ends when its input does.
+func Main(args []string, terminal bool, in io.Reader, out io.Writer) error {
+	switch {
+	case slices.Equal(args, keeper.Args):
+		os.Exit(keeper.Main()) // nothing to clean up here: this may be the first of its processes
+	case bootstrap.IsAgent(args):
+		return bootstrap.Serve(args[2], in, out, All)
+	case terminal:
+		return ErrByHand
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	return agent.Serve(ctx, in, out, All(ctx))
+}
