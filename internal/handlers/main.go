@@ -21,7 +21,7 @@ func IsAgent(args []string) bool {
 }
 
 // Main is an agent that was started with such arguments: it speaks frames on its input and output, does not listen on any socket,
-// and ends when its input does.
+// and ends when its input does. nettoll and nettoll-agent catch signals, which are meant for the process that started them.
 func Main(args []string, terminal bool, in io.Reader, out io.Writer) error {
 	switch {
 	case slices.Equal(args, keeper.Args):

@@ -2,18 +2,14 @@
 package testutil
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"testing"
 
-	"nettoll/agent"
-	"nettoll/internal/bootstrap"
 	"nettoll/internal/cgroup"
 	"nettoll/internal/handlers"
-	"nettoll/internal/keeper"
 	"nettoll/platform/lab"
 )
 
@@ -22,15 +18,8 @@ import (
 // Afterwards it calls the shared functions, which end what tests share, and fails if one of them does.
 func Main(m *testing.M, shared ...func() error) {
 	lab.First(cgroup.Remove)
-	if len(os.Args) == 2 && os.Args[1] == "agent" {
-		ctx := context.Background()
-		exit(0, agent.Serve(ctx, os.Stdin, os.Stdout, handlers.All(ctx)))
-	}
-	if bootstrap.IsAgent(os.Args[1:]) {
-		exit(0, bootstrap.Serve(os.Args[3], os.Stdin, os.Stdout, handlers.All))
-	}
-	if slices.Equal(os.Args[1:], keeper.Args) {
-		os.Exit(keeper.Main())
+	if args := os.Args[1:]; handlers.IsAgent(args) {
+		exit(0, handlers.Main(args, false, os.Stdin, os.Stdout))
 	}
 	if slices.Contains(os.Args, "-test.fuzzworker") {
 		os.Exit(m.Run()) // a child of a test program that is inside
