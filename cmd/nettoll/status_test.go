@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"nettoll/analysis"
+	"nettoll/internal/handlers"
 	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
@@ -107,6 +108,23 @@ func TestStatusOfARunThatGaveUp(t *testing.T) {
 		var status exitError
 		if errors.As(err, &status); int(status) != want || want == exitOK && err != nil {
 			t.Errorf("%s: %v, want status %d", reason, err, want)
+		}
+	}
+}
+
+// TestAgentByHand checks what a person is told who starts an agent at a terminal, or with arguments that no program of nettoll gives.
+func TestAgentByHand(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"agent"}, "nettoll: " + handlers.ErrByHand.Error() + "\n"},
+		{[]string{"agent", "x"}, `nettoll: unknown command "agent"; see nettoll --help` + "\n"},
+	} {
+		var said strings.Builder
+		a := &app{args: c.args, stdin: strings.NewReader(""), stdout: io.Discard, stderr: &said, terminal: true}
+		if status := a.run(t.Context()); status != exitUsage || said.String() != c.want {
+			t.Errorf("%q: status %d, says %q", c.args, status, said.String())
 		}
 	}
 }
