@@ -92,12 +92,32 @@ func cardFacts(e record.Endpoint) []fact {
 	all := []fact{
 		{"driver", n.Driver}, {"rate", n.Rate()}, {"MTU", number(n.MTU)},
 		{"receive queues", number(n.Receive)}, {"transmit queues", number(n.Transmit)},
+		{"receive ring", number(n.ReceiveRing)}, {"transmit ring", number(n.TransmitRing)},
 		{interrupts, strings.Join(n.Interrupts, "/")}, {"RPS mask", strings.Join(record.Each(n.RPS, mask), "/")},
+	}
+	if c := n.Coalesce; c != nil {
+		all = append(all, fact{"receive coalescing", coalescing(c.AdaptiveRx, c.RxUsecs, c.RxFrames)},
+			fact{"transmit coalescing", coalescing(c.AdaptiveTx, c.TxUsecs, c.TxFrames)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.Offloads)) {
 		all = append(all, fact{name, onOff[n.Offloads[name]]})
 	}
 	return slices.DeleteFunc(all, func(f fact) bool { return f.value == "" })
+}
+
+// coalescing describes how long a network card waits for further packets.
+func coalescing(adaptive bool, usecs, frames int) string {
+	switch {
+	case adaptive:
+		return "adaptive"
+	case usecs == 0 && frames <= 1:
+		return "none"
+	case frames == 0:
+		return fmt.Sprintf("%d µs", usecs)
+	case usecs == 0:
+		return fmt.Sprintf("%d packets", frames)
+	}
+	return fmt.Sprintf("%d µs or %d packets", usecs, frames)
 }
 
 // unlikeMachines names what differs between the machines of endpoints, if they are several, and between their network cards, with

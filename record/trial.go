@@ -280,11 +280,27 @@ type NIC struct {
 	Receive  int             `json:"receive_queues,omitempty"`
 	Transmit int             `json:"transmit_queues,omitempty"`
 	Offloads map[string]bool `json:"offloads,omitempty"`
+	// ReceiveRing and TransmitRing are how many packets each queue has room for; 0 is not known.
+	ReceiveRing  int       `json:"receive_ring,omitempty"`
+	TransmitRing int       `json:"transmit_ring,omitempty"`
+	Coalesce     *Coalesce `json:"coalesce,omitempty"` // nil is not known
 	// Interrupts are the CPUs that may handle each of its interrupts, and RPS those to which each receive queue
 	// passes packets on, as the kernel writes lists and masks, each value once. Neither is set where sysfs does
 	// not show this device.
 	Interrupts []string `json:"interrupts,omitempty"`
 	RPS        []string `json:"rps,omitempty"`
+}
+
+// Coalesce is how long a network card waits for more packets before it interrupts a CPU: until a time in µs has passed or a number
+// of packets is there, as ethtool -c shows them; 0 is no limit of that kind. An adaptive card chooses them itself all the time,
+// and they are 0 here.
+type Coalesce struct {
+	AdaptiveRx bool `json:"adaptive_rx,omitempty"`
+	AdaptiveTx bool `json:"adaptive_tx,omitempty"`
+	RxUsecs    int  `json:"rx_usecs"`
+	RxFrames   int  `json:"rx_frames"`
+	TxUsecs    int  `json:"tx_usecs"`
+	TxFrames   int  `json:"tx_frames"`
 }
 
 // Rate returns the link's rate as text.

@@ -47,6 +47,12 @@ func NIC(device, proc, sys string) (record.NIC, error) {
 		if c, err := tool.GetChannels(device); err == nil && c.CombinedCount+c.RxCount > 0 {
 			n.Receive, n.Transmit = int(c.CombinedCount+c.RxCount), int(c.CombinedCount+c.TxCount)
 		}
+		if r, err := tool.GetRing(device); err == nil {
+			n.ReceiveRing, n.TransmitRing = int(r.RxPending), int(r.TxPending)
+		}
+		if c, err := tool.GetCoalesce(device); err == nil {
+			n.Coalesce = coalesce(c)
+		}
 		return nil
 	})
 	if err != nil {
@@ -62,6 +68,17 @@ func NIC(device, proc, sys string) (record.NIC, error) {
 	}
 	n.Interrupts = once(n.Interrupts)
 	return n, nil
+}
+
+func coalesce(is ethtool.Coalesce) *record.Coalesce {
+	c := record.Coalesce{AdaptiveRx: is.UseAdaptiveRxCoalesce != 0, AdaptiveTx: is.UseAdaptiveTxCoalesce != 0}
+	if !c.AdaptiveRx {
+		c.RxUsecs, c.RxFrames = int(is.RxCoalesceUsecs), int(is.RxMaxCoalescedFrames)
+	}
+	if !c.AdaptiveTx {
+		c.TxUsecs, c.TxFrames = int(is.TxCoalesceUsecs), int(is.TxMaxCoalescedFrames)
+	}
+	return &c
 }
 
 // interrupts returns the numbers of a card's interrupts: those signalled by messages, or otherwise the one that it has by a

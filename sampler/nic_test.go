@@ -6,12 +6,17 @@ import (
 	"maps"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"testing"
 
+	"github.com/safchain/ethtool"
+
+	"nettoll/internal/nl"
 	"nettoll/internal/testutil/iferr"
+	"nettoll/record"
 )
 
 // TestInterrupts has cards as sysfs shows them: the device on the bus is behind a link, and that of virtio is behind another
@@ -80,6 +85,26 @@ func TestNIC(t *testing.T) {
 		if !slices.Equal(n.RPS, rps) || !slices.Equal(n.Interrupts, interrupts) {
 			t.Errorf("device %d: RPS %q, want %q; interrupts %q, want %q", index, n.RPS, rps, n.Interrupts, interrupts)
 		}
+	}
+}
+
+// TestCoalesce has a tap device that waits for several packets, as the kernel says it, and lo, whose driver says nothing.
+func TestCoalesce(t *testing.T) {
+	iferr.Fatal(t, exec.Command("ip", "tuntap", "add", "tap9", "mode", "tap").Run())
+	defer func() { iferr.Error(t, exec.Command("ip", "link", "del", "tap9").Run()) }()
+	iferr.Fatal(t, nl.Ethtool("", func(tool *ethtool.Ethtool) error {
+		_, err := tool.SetCoalesce("tap9", ethtool.Coalesce{RxMaxCoalescedFrames: 16})
+		return err
+	}))
+	if n, err := NIC("tap9", "/proc", "/sys"); err != nil || n.Coalesce == nil || *n.Coalesce != (record.Coalesce{RxFrames: 16}) {
+		t.Errorf("%+v, %v", n.Coalesce, err)
+	}
+	if n, err := NIC("lo", "/proc", "/sys"); err != nil || n.Coalesce != nil || n.ReceiveRing != 0 {
+		t.Errorf("lo: %+v, %v", n, err)
+	}
+	is := ethtool.Coalesce{RxCoalesceUsecs: 3, RxMaxCoalescedFrames: 64, TxCoalesceUsecs: 8, TxMaxCoalescedFrames: 32, UseAdaptiveRxCoalesce: 1}
+	if got := coalesce(is); *got != (record.Coalesce{AdaptiveRx: true, TxUsecs: 8, TxFrames: 32}) {
+		t.Errorf("an adaptive card: %+v", got)
 	}
 }
 
