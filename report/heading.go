@@ -112,10 +112,17 @@ func grade(res analysis.Result) string {
 	if busy {
 		parts = append(parts, "On a busy machine, networks may differ less than on a quiet one.")
 	}
-	if advice, ok := record.First(rowWarnings(res), isOfTheRun); ok && res.Aim.Narrow < res.Aim.Asked { // too little time
-		parts = append(parts, capital(strings.TrimRight(cmp.Or(advice.Advice, advice.Text), "."))+".")
+	if w, ok := record.First(rowWarnings(res), isOfTheRun); ok && res.Aim.Narrow < res.Aim.Asked { // too little time
+		parts = append(parts, advice(w))
+	} else if w, ok := record.First(rowWarnings(res), func(w analysis.Warning) bool { return w.Code == analysis.WarnTooFewRounds }); ok {
+		parts = append(parts, advice(w))
 	}
 	return strings.Join(parts, " ")
+}
+
+// advice is what a doubt advises, as a sentence, or what it says.
+func advice(w analysis.Warning) string {
+	return capital(strings.TrimRight(cmp.Or(w.Advice, w.Text), ".")) + "."
 }
 
 // decided reports how many comparisons are decided: different or the same.

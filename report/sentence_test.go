@@ -204,7 +204,9 @@ func TestGrade(t *testing.T) {
 			"Neither of the two primary comparisons is decided. Changes are known to within ±20%. Disturbed by other work all the time. On a busy machine, networks may differ less than on a quiet one."},
 		{"too few rounds of one", analysis.Multiplicity{Primary: 3, Different: 2, Untested: 1}, []analysis.Row{row(0.98, 1.01), row(0.9, 1.05), {}},
 			"2 of 3 primary comparisons are decided. Where there are enough rounds, changes are known to within ±2% (half of them) and ±10% (all)."},
-		{"too few rounds", analysis.Multiplicity{Primary: 2, Untested: 2}, []analysis.Row{{}}, "Neither of the two primary comparisons is decided."},
+		{"nothing known", analysis.Multiplicity{Primary: 2, Untested: 2}, []analysis.Row{{}}, "Neither of the two primary comparisons is decided."},
+		{"too few rounds", analysis.Multiplicity{Primary: 2, Untested: 2}, []analysis.Row{{}, {Warnings: []analysis.Warning{{Code: analysis.WarnTooFewRounds, Text: "too few rounds: 2, and 95% confidence needs 6", Advice: "allow more rounds (--max-rounds 7)"}}}},
+			"Neither of the two primary comparisons is decided. Allow more rounds (--max-rounds 7)."},
 	} {
 		res := analysis.Result{Multiplicity: c.m, Aim: analysis.Aim{Asked: c.m.Primary, Narrow: c.m.Primary - c.m.NotKnown}, Scenarios: []analysis.Scenario{{Rows: c.rows}}}
 		if got := grade(res); got != c.want {
