@@ -195,15 +195,18 @@ func (e engines) named() engines {
 	return e
 }
 
-// leaveTime bounds the cleaning of engines, which continues after an interrupt.
+// leaveTime bounds the cleaning of a platform's engines, which continues after an interrupt.
 const leaveTime = 30 * time.Second
 
 // leave removes from the engines what was made on them.
 func (e engines) leave(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
-	defer cancel()
 	e = e.named()
-	return errors.Join(e.docker.Close(ctx), e.swarm.Close(ctx), e.kube.Close(ctx))
+	closes := []func(context.Context) error{e.docker.Close, e.swarm.Close, e.kube.Close}
+	return errors.Join(record.Each(closes, func(closing func(context.Context) error) error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+		defer cancel()
+		return closing(ctx)
+	})...)
 }
 
 // open returns the platforms for a run.

@@ -15,6 +15,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"nettoll/docker/engine"
+	"nettoll/internal/atonce"
 	"nettoll/internal/cgroup"
 	"nettoll/platform"
 )
@@ -135,7 +136,7 @@ func (d *Docker) connect(ctx context.Context) error {
 		e, here := engine.NewEngine(c, d.o.Run, d.o.Image), false
 		if near {
 			if here, err = e.Here(ctx); err != nil {
-				return errors.Join(err, e.Close(ctx))
+				return errors.Join(err, e.Close(context.WithoutCancel(ctx))) // it may have the image already
 			}
 		}
 		d.borrowed = append(d.borrowed, engine.Borrow(e, i, here))
@@ -222,15 +223,13 @@ func (d *Docker) free() *place {
 func (d *Docker) Close(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var errs []error
-	for _, p := range d.places {
-		for _, h := range p.hosts {
-			errs = append(errs, h.Empty(ctx))
+	errs := atonce.Each(-1, d.borrowed, func(i int, h *engine.Host) error { // one that does not answer takes no time from the others
+		var errs []error
+		for _, p := range d.places {
+			errs = append(errs, p.hosts[i].Empty(ctx))
 		}
-	}
-	for _, h := range d.borrowed {
-		errs = append(errs, h.Empty(ctx), h.Engine.Close(ctx))
-	}
+		return errors.Join(append(errs, h.Empty(ctx), h.Engine.Close(ctx))...)
+	})
 	for _, s := range d.private {
 		errs = append(errs, s.close(ctx))
 	}
