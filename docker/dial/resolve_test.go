@@ -113,6 +113,7 @@ func TestTargetString(t *testing.T) {
 	for want, target := range map[string]Target{
 		"tcp://192.0.2.1:2375 (context prod)": {Host: "tcp://192.0.2.1:2375", Source: "context prod"},
 		"ssh://me:xxxxx@host":                 {Host: "ssh://me:secret@host"},
+		"ssh://you:xxxxx@host":                {Host: "ssh://you:s@cr/et@host"},
 		"ssh://me@host":                       {Host: "ssh://me@host"},
 		"unix:///a:b@c":                       {Host: "unix:///a:b@c"},
 		"unix:///a b":                         {Host: "unix:///a\n\x1bb"},

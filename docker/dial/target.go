@@ -92,7 +92,7 @@ func (t Target) address() string {
 // encrypted reports whether the connection uses TLS.
 func (t Target) encrypted() bool { return t.scheme() == "tcp" && (t.tls != nil || t.skipVerify) }
 
-var password = regexp.MustCompile(`(://[^/@:]*):[^@]*@`)
+var password = regexp.MustCompile(`(://[^/@:]*):.*@`)
 
 // redacted returns the address in a form that can be shown: in one line and without a password.
 func (t Target) redacted() string { return foreign(password.ReplaceAllString(t.Host, "$1:xxxxx@")) }
