@@ -26,10 +26,11 @@ const addressTime = 20 * time.Second
 func (c *Cluster) BalancerAt(i int, six bool) netip.Addr { return of(c.services[i].balanced, six) }
 
 // balanced prepares a service with a load balancer. On a cluster of the user's it must not open the pods to others: only
-// pods of nettoll's and their nodes may dial it. Its removal can take minutes, so its name is not used again.
+// pods of nettoll's and their nodes may dial it, and no port of a node leads to them, since kube-proxy lets everybody dial such
+// ports. Its removal can take minutes, so its name is not used again.
 func (c *Cluster) balanced(spec fields, s *service) error {
+	spec["allocateLoadBalancerNodePorts"] = false
 	if c.own == nil {
-		spec["allocateLoadBalancerNodePorts"] = false
 		return nil
 	}
 	number, err := c.own.nextBalancer()

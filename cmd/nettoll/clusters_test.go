@@ -157,7 +157,7 @@ func (a admin) balance(t *testing.T, namespace string) {
 	})
 }
 
-// closeBalancers has the cluster refuse services that everybody may dial at the address of their load balancer.
+// closeBalancers has the cluster refuse services that everybody may dial at the address of their load balancer, or at ports of nodes.
 func (a admin) closeBalancers(t *testing.T) {
 	t.Helper()
 	const admission = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
@@ -166,7 +166,7 @@ func (a admin) closeBalancers(t *testing.T) {
 		"matchConstraints": object{"resourceRules": []object{{
 			"apiGroups": []string{""}, "apiVersions": []string{"v1"}, "operations": []string{"CREATE", "UPDATE"}, "resources": []string{"services"},
 		}}},
-		"validations": []object{{"expression": "object.spec.type != 'LoadBalancer' || size(object.spec.?loadBalancerSourceRanges.orValue([])) > 0"}},
+		"validations": []object{{"expression": "object.spec.type != 'LoadBalancer' || size(object.spec.?loadBalancerSourceRanges.orValue([])) > 0 && !object.spec.?allocateLoadBalancerNodePorts.orValue(true)"}},
 	}}, nil)
 	a.ask(t, http.MethodPost, admission+"ybindings", object{"metadata": meta, "spec": object{
 		"policyName": "closed", "validationActions": []string{"Deny"},
