@@ -43,11 +43,15 @@ const answerTime = 20 * time.Second
 func (a *API) Ask(ctx context.Context, method, path string, body, answer any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, fmt.Errorf("no answer within %v", answerTime))
 	defer cancel()
-	text, err := json.Marshal(body)
-	if err != nil {
-		return err
+	header := http.Header{}
+	var text []byte
+	if body != nil { // some proxies refuse requests to get something that have a body
+		var err error
+		if text, err = json.Marshal(body); err != nil {
+			return err
+		}
+		header.Set("Content-Type", "application/json")
 	}
-	header := http.Header{"Content-Type": {"application/json"}}
 	if method == http.MethodPatch {
 		header.Set("Content-Type", "application/merge-patch+json")
 	}
