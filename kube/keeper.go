@@ -75,8 +75,12 @@ func (o *Own) keep(ctx context.Context, number int) (_ *keeper, err error) {
 	}
 	k.uid = made.Metadata.UID
 	defer func() {
-		if err != nil {
-			err = errors.Join(err, k.end(context.WithoutCancel(ctx)))
+		if err == nil {
+			return
+		}
+		if left := k.end(context.WithoutCancel(ctx)); left != nil {
+			o.old = append(o.old, k)
+			err = errors.Join(err, left)
 		}
 	}()
 	if err := c.until(ctx, k.found); err != nil {
