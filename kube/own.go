@@ -165,8 +165,8 @@ func (o *Own) probe(ctx context.Context) (err error) {
 // right is something that a user may be allowed to do in the namespace.
 type right struct{ verb, group, resource, part string }
 
-// neededRights are the rights without which nothing can be measured, serviceRights those that networks with services take
-// as well, and headlessRights those that networks with headless services take besides.
+// neededRights are the rights without which nothing can be measured. The others are for networks with services, with headless ones,
+// with further services, and with policies.
 var neededRights = []right{
 	{"create", "batch", "jobs", ""}, {"get", "batch", "jobs", ""}, {"delete", "batch", "jobs", ""},
 	{"create", "", "pods", ""}, {"get", "", "pods", ""}, {"list", "", "pods", ""}, {"delete", "", "pods", ""}, {"get", "", "pods", "attach"},
@@ -175,6 +175,8 @@ var neededRights = []right{
 var (
 	serviceRights  = []right{{"create", "", "services", ""}, {"get", "", "services", ""}, {"delete", "", "services", ""}}
 	headlessRights = []right{{"list", "discovery.k8s.io", "endpointslices", ""}}
+	furtherRights  = []right{{"create", "discovery.k8s.io", "endpointslices", ""}, {"delete", "discovery.k8s.io", "endpointslices", ""}}
+	policyRights   = []right{{"create", "networking.k8s.io", "networkpolicies", ""}, {"delete", "networking.k8s.io", "networkpolicies", ""}}
 )
 
 // allowed returns an error that names the rights that are missing. If the cluster does not answer such questions, missing
@@ -218,6 +220,8 @@ type Needs struct {
 	Pod      PodSpec // its node does not matter
 	Services bool
 	Headless bool // its services are headless
+	Further  bool // services besides those of its pods
+	Policies bool
 }
 
 // Allows returns an error that names what the cluster refuses, or which rights the user lacks, of what a network needs.
@@ -229,11 +233,13 @@ func (o *Own) Allows(ctx context.Context, n Needs) error {
 		return err
 	}
 	var rights []right
-	if n.Services {
-		rights = serviceRights
-	}
-	if n.Headless {
-		rights = slices.Concat(rights, headlessRights)
+	for _, take := range []struct {
+		needed bool
+		rights []right
+	}{{n.Services, serviceRights}, {n.Headless, headlessRights}, {n.Further, furtherRights}, {n.Policies, policyRights}} {
+		if take.needed {
+			rights = append(rights, take.rights...)
+		}
 	}
 	if err := o.allowed(ctx, rights); err != nil {
 		return err

@@ -42,6 +42,10 @@ func startBaseline(t *testing.T) *baseline {
 
 func (b *baseline) answer(w http.ResponseWriter, r *http.Request) {
 	said := object{}
+	if r.Method == http.MethodGet && r.ContentLength != 0 {
+		http.Error(w, "as of a strict proxy", http.StatusBadRequest)
+		return
+	}
 	switch kind := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]; {
 	case kind == "version":
 		said["gitVersion"] = "v1"
@@ -62,6 +66,9 @@ func (b *baseline) answer(w http.ResponseWriter, r *http.Request) {
 	default:
 		var o object
 		text := new(strings.Builder)
+		if r.ContentLength == 0 {
+			break
+		}
 		if err := json.NewDecoder(r.Body).Decode(&o); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
@@ -132,8 +139,10 @@ func TestPodsAreTried(t *testing.T) {
 
 // TestRightsOfNetworks checks that networks are refused for the rights that they need, and no others.
 func TestRightsOfNetworks(t *testing.T) {
-	needs := []kube.Needs{{}, {Services: true}, {Services: true, Headless: true}}
-	for lacks, first := range map[string]int{"create services": 1, "list endpointslices": 2, "create endpointslices": 3} {
+	needs := []kube.Needs{{}, {Services: true}, {Services: true, Headless: true}, {Services: true, Headless: true, Further: true}, {Services: true, Headless: true, Further: true, Policies: true}}
+	for lacks, first := range map[string]int{
+		"create services": 1, "list endpointslices": 2, "create endpointslices": 3, "delete endpointslices": 3, "delete networkpolicies": 4, "list networkpolicies": 5,
+	} {
 		b := startBaseline(t)
 		b.lacks = lacks
 		own := b.own(t)

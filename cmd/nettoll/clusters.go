@@ -173,21 +173,23 @@ func (a *app) lodge(ctx context.Context, f *runFlags, cells []record.Cell) error
 	}
 	own := f.own()
 	err := own.Probe(ctx)
-	for _, needs := range []struct {
-		given     bool
-		flag, pod string
-		spec      kube.PodSpec
+	for _, one := range []struct {
+		given       bool
+		flag, takes string
+		needs       kube.Needs
 	}{
-		{f.observes, nodeAgent, "the network of its node (hostNetwork)", kube.PodSpec{HostNetwork: true}},
-		{f.podCPUs > 0, podCPUs, "requests and limits of CPUs", kube.PodSpec{CPUs: f.podCPUs}},
-		{f.counts, nodeDaemons, "the network and the processes of its node (hostNetwork, hostPID)", kube.PodSpec{HostNetwork: true, HostPID: true}},
-		{f.inspects, nodePrivileged, "the network of its node (hostNetwork) and the capabilities NET_ADMIN and SYS_ADMIN", kube.PodSpec{HostNetwork: true, HostPID: f.counts, Privileged: true}},
+		{f.observes, nodeAgent, "a pod with the network of its node (hostNetwork)", kube.Needs{Pod: kube.PodSpec{HostNetwork: true}}},
+		{f.podCPUs > 0, podCPUs, "a pod with requests and limits of CPUs", kube.Needs{Pod: kube.PodSpec{CPUs: f.podCPUs}}},
+		{f.counts, nodeDaemons, "a pod with the network and the processes of its node (hostNetwork, hostPID)", kube.Needs{Pod: kube.PodSpec{HostNetwork: true, HostPID: true}}},
+		{f.inspects, nodePrivileged, "a pod with the network of its node (hostNetwork) and the capabilities NET_ADMIN and SYS_ADMIN", kube.Needs{Pod: kube.PodSpec{HostNetwork: true, HostPID: f.counts, Privileged: true}}},
+		{slices.ContainsFunc(of, func(c record.Cell) bool { return c.Services > 0 }), record.Services, "EndpointSlices that nettoll writes", kube.Needs{Further: true}},
+		{slices.ContainsFunc(of, func(c record.Cell) bool { return c.Policies > 0 }), record.Policies, "NetworkPolicies", kube.Needs{Policies: true}},
 	} {
-		if err != nil || !needs.given {
+		if err != nil || !one.given {
 			continue
 		}
-		if err := own.Allows(ctx, kube.Needs{Pod: needs.spec}); errors.Is(err, platform.ErrUnsupported) {
-			return usagef("--%s takes a pod with %s: %w, or leave --%[1]s out", needs.flag, needs.pod, withRemedy(err))
+		if err := own.Allows(ctx, one.needs); errors.Is(err, platform.ErrUnsupported) {
+			return usagef("--%s takes %s: %w, or leave --%[1]s out", one.flag, one.takes, withRemedy(err))
 		}
 	}
 	if err == nil && !f.dryRun {

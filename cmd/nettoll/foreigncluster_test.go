@@ -338,6 +338,12 @@ func TestBesideForeignCluster(t *testing.T) {
 		if plan := p.out.String(); strings.Count(plan, "the right to") != 1 || !strings.Contains(plan, want) {
 			t.Errorf("the plan is\n%s\nwant\n%s", plan, want)
 		}
+		p = start(t, t.TempDir(), as("tester", "no-slices", "kubernetes:service", "--services", "100")...)
+		p.ends(t, exitUsage)
+		want = "nettoll: --services takes EndpointSlices that nettoll writes: measuring in the namespace no-slices: not supported here (needs the right to create endpointslices, delete endpointslices)"
+		if said := p.err.String(); strings.Count(said, "\n") != 1 || !strings.HasPrefix(said, want) || !strings.HasSuffix(said, ", or leave --services out\n") {
+			t.Errorf("it said\n%s\nwant\n%s", said, want)
+		}
 	})
 	for flag, takes := range map[string]string{
 		"--node-agent": "the network of its node (hostNetwork)", "--node-daemons": "the network and the processes of its node (hostNetwork, hostPID)",
