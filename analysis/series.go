@@ -112,8 +112,8 @@ func (s series) last() int {
 func (s series) points(k record.Kind) []Point {
 	var out []Point
 	for _, t := range s.trials {
-		if m, has := t.Metrics[k.Name]; has && t.Status == record.OK && usable(k, m) {
-			out = append(out, Point{t.Round, m.Value})
+		if v, has := ValueOf(t, k); has && t.Status == record.OK {
+			out = append(out, Point{t.Round, v})
 		}
 	}
 	return perRound(out)
@@ -147,6 +147,12 @@ func perRound(points []Point) []Point {
 		out[i] = Point{parts[0].Round, mean}
 	}
 	return out
+}
+
+// ValueOf returns the value of a metric in a trial, in its base unit. It has none if it was written in another unit.
+func ValueOf(t *record.Trial, k record.Kind) (value float64, has bool) {
+	m, has := t.Metrics[k.Name]
+	return m.Value, has && usable(k, m)
 }
 
 // usable reports whether a value is possible for the metric. Only added latency can be negative.

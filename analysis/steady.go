@@ -249,20 +249,23 @@ func unstationary(k record.Kind, trials []*record.Trial, in circumstances) []War
 		return nil
 	}
 	p := signedRankP(changes, newRanksNull(plainRanks(len(changes))))
-	size := 2 * pseudomedian(changes)
-	if p >= courseLevel || math.Abs(size) <= courseLimit {
+	share := pseudomedian(changes)
+	if p >= courseLevel || math.Abs(2*share) <= courseLimit {
 		return nil
 	}
-	how, less := "more", 1.0
-	if size < 0 {
-		how, less = "less", -1
+	said := "the first half of the window had nothing"
+	switch growth := 2 * share / (1 - share); { // B/A-1
+	case share < 0:
+		said = "the second half of the window had " + Percent(-growth) + " less than the first"
+	case share < 1:
+		said = "the second half of the window had " + Percent(growth) + " more than the first"
 	}
 	advice := "allow a longer warm-up (--warmup), or measure a longer window (-t), in which the beginning counts for less"
 	if in.limits.Turns { // turns have a fixed length
 		advice = "measure whole trials (--turns=false), and allow a longer warm-up (--warmup), or measure a longer window (-t)"
 	}
 	return []Warning{{WarnUnstationary,
-		fmt.Sprintf("the second half of the window had %s %s than the first (%d rounds, p=%.2g): %s had not reached a steady state", Percent(less*size), how, len(changes), p, k.Title), advice}}
+		fmt.Sprintf("%s (%d rounds, p=%.2g): %s had not reached a steady state", said, len(changes), p, k.Title), advice}}
 }
 
 // courseOf returns the traffic in each part of a trial's window, in the quantity that the metric is about.

@@ -281,8 +281,17 @@ func TestWindowsThatRiseAreDoubted(t *testing.T) {
 	if !strings.Contains(w.Text, "less than the first") {
 		t.Errorf("warning is %+v", w)
 	}
-	// Too few rounds, and changes too small to matter.
 	k, _ := record.KindOf(record.Throughput)
+	for want, halves := range map[string][]uint64{
+		"the second half of the window had 100% more than the first": {10, 20}, "the second half of the window had 25% less than the first": {40, 30},
+		"the second half of the window had 100% less than the first": {10, 0}, "the first half of the window had nothing": {0, 10},
+	} {
+		doubts := unstationary(k, each(courses(8, func() []uint64 { return halves })), circumstances{})
+		if len(doubts) != 1 || !strings.HasPrefix(doubts[0].Text, want+" (8 rounds") {
+			t.Errorf("%v: %+v, want %s", halves, doubts, want)
+		}
+	}
+	// Too few rounds, and changes too small to matter.
 	slight := func() []uint64 { return []uint64{100, 100, 100, 100, 100, 104, 104, 104, 104, 104} }
 	if all := append(unstationary(k, each(courses(5, rising)), circumstances{}), unstationary(k, each(courses(30, slight)), circumstances{})...); len(all) > 0 {
 		t.Errorf("warnings %v", all)

@@ -54,8 +54,8 @@ func writeBench(w io.Writer, res analysis.Result, o Options) error {
 		}
 		var values strings.Builder
 		for _, k := range record.Kinds() {
-			if m, ok := t.Metrics[k.Name]; ok {
-				fmt.Fprintf(&values, " %s %s", exact(m.Value), benchUnit(k))
+			if v, ok := analysis.ValueOf(&t, k); ok {
+				fmt.Fprintf(&values, " %s %s", exact(v), benchUnit(k))
 			}
 		}
 		if values.Len() > 0 {

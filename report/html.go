@@ -417,7 +417,7 @@ func newTrialsView(trials []record.Trial) trialsView {
 	kinds := kindsOf(trials)
 	var scales []scale
 	for _, k := range kinds {
-		s := scaleFor(k, firstValue(trials, k.Name))
+		s := scaleFor(k, firstValue(trials, k))
 		scales = append(scales, s)
 		v.Columns = append(v.Columns, trialColumn{k.Title, s.unit, true})
 	}
@@ -438,8 +438,8 @@ func newTrialsView(trials []record.Trial) trialsView {
 		}
 		for i, k := range kinds {
 			value := trialValue{}
-			if m, ok := t.Metrics[k.Name]; ok {
-				value = trialValue{scales[i].number(m.Value), exact(m.Value)}
+			if v, ok := analysis.ValueOf(&t, k); ok {
+				value = trialValue{scales[i].number(v), exact(v)}
 			}
 			r.Values = append(r.Values, value)
 		}
@@ -481,15 +481,15 @@ func variedIn(trials []record.Trial) []record.Dimension {
 // kindsOf lists the metrics that any of the trials has.
 func kindsOf(trials []record.Trial) []record.Kind {
 	return slices.DeleteFunc(record.Kinds(), func(k record.Kind) bool {
-		return !slices.ContainsFunc(trials, func(t record.Trial) bool { _, ok := t.Metrics[k.Name]; return ok })
+		return !slices.ContainsFunc(trials, func(t record.Trial) bool { _, ok := analysis.ValueOf(&t, k); return ok })
 	})
 }
 
 // firstValue returns the value that determines the unit of a column.
-func firstValue(trials []record.Trial, metric string) float64 {
+func firstValue(trials []record.Trial, k record.Kind) float64 {
 	for _, t := range trials {
-		if m, ok := t.Metrics[metric]; ok && m.Value != 0 {
-			return m.Value
+		if v, ok := analysis.ValueOf(&t, k); ok && v != 0 {
+			return v
 		}
 	}
 	return 0

@@ -431,3 +431,23 @@ func luminance(t *testing.T, hex string) float64 {
 	}
 	return sum
 }
+
+// TestFiguresInOtherUnitsAreLeftOut: another version may have written them, and nothing would show that the number means something
+// else.
+func TestFiguresInOtherUnitsAreLeftOut(t *testing.T) {
+	trial := record.Trial{Cell: record.Cell{Network: "host", Workload: "tcp_stream"}, Status: record.OK, Metrics: map[string]record.Metric{
+		record.Throughput: {Value: 57349, Unit: "Mbit/s"}, record.Retransmits: {Value: 4, Unit: "segments"},
+	}}
+	if k, _ := record.KindOf(record.Retransmits); k.Unit != "segments" {
+		t.Fatal(k.Unit)
+	}
+	o := Options{Trials: []record.Trial{trial}}
+	var b strings.Builder
+	iferr.Fatal(t, writeBench(&b, analysis.Result{}, o))
+	if got := b.String(); strings.Contains(got, "bit/s") || !strings.Contains(got, " 4 retransmits") {
+		t.Errorf("benchmarks:\n%s", got)
+	}
+	if v := newTrialsView(o.Trials); len(v.Columns) != 1 || v.Columns[0].Unit != "segments" {
+		t.Errorf("the page has the columns %+v", v.Columns)
+	}
+}
