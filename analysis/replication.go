@@ -351,7 +351,8 @@ func findScenario(all []Scenario, t reference.Table, at reference.Place) match {
 
 // stands reports whether a scenario can stand for a place: the same traffic between
 // the same numbers of everything. An instance must be that instance; any other name
-// of where hosts were is a label, which an underlay without one can stand for.
+// of where hosts were is a label, which an underlay without one can stand for, if it is like the
+// place's where the source says what that is like.
 func stands(c record.Cell, t reference.Table, at reference.Place) bool {
 	if c.Workload != t.Workload || c.Hosts != at.Hosts || c.Family != at.Family ||
 		c.Servers != at.Servers || c.Clients != at.Clients || max(c.Processes, 1) != max(at.Processes, 1) || c.Options.Reverse {
@@ -362,7 +363,7 @@ func stands(c record.Cell, t reference.Table, at reference.Place) bool {
 		return true
 	}
 	_, isInstance := reference.Instance(at.Underlay)
-	return !isInstance && name == ""
+	return !isInstance && name == "" && (at.Like == "" || c.Underlay == at.Like)
 }
 
 // distance returns how much a scenario differs from the published one.

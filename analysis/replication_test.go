@@ -380,7 +380,11 @@ func TestReplicateUnderlays(t *testing.T) {
 			t.Errorf("%s is measured over %q, want %q", label, c.Cell.Underlay, underlay)
 		}
 	}
-	for underlay, note := range map[string]int{"": 1, "rate=1gbit": 1, "digitalocean:rate=1gbit": 0} {
+	// The source's link is known: one without a limit shows nothing about it.
+	if c := cellAt(t, measure(reference.Overlay2015, ""), "throughput", "overlay", "digitalocean"); c.Skipped != "not part of this run" {
+		t.Errorf("over a link without a limit: %+v", c)
+	}
+	for underlay, note := range map[string]int{"rate=1gbit": 1, "digitalocean:rate=1gbit": 0} {
 		c := cellAt(t, measure(reference.Overlay2015, underlay), "throughput", "overlay", "digitalocean")
 		if c.Measured == nil || len(c.Notes) != note {
 			t.Errorf("underlay %q: %+v, notes %q", underlay, c.Measured, c.Notes)

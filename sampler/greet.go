@@ -225,10 +225,14 @@ func (g Greet) Run(ctx context.Context) (Greeted, error) {
 	greeting.Wait()
 	for i, protocol := range []string{"udp", "tcp"} {
 		for n := 0; n < g.More && answered[i] && !(g.OnlyTCP && i == 0); {
-			if err := g.once(ctx, protocol, connectTime); err == nil {
+			switch err := g.once(ctx, protocol, connectTime); {
+			case err == nil:
 				n++
-			} else if last[i] = seen(err); ctx.Err() != nil {
+			case ctx.Err() != nil: // it was cut short
 				answered[i] = false
+			default:
+				last[i] = seen(err)
+				_ = await.Sleep(ctx, greetPause)
 			}
 		}
 	}
