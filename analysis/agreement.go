@@ -136,7 +136,7 @@ func reasons(c record.Cell, base, row Row, j judging) (out warnings) {
 	}
 	if v, w, differ := retransmits(base, row, j); differ {
 		out.add(ReasonRetransmit, "look for losses on the path, and at the socket buffers and pacing of both",
-			"%s retransmits %s segments per trial, %s %s", b, oneline.Number(v, 3), a, oneline.Number(w, 3))
+			"%s retransmits %.1f segments per trial, %s %.1f segments per trial", b, v, a, w)
 	}
 	out = append(out, warned(base, row)...)
 	out = append(out, warned(row, base)...)
@@ -156,7 +156,7 @@ func reasons(c record.Cell, base, row Row, j judging) (out warnings) {
 		w, too := base.Load(name)
 		if has && too && math.Abs(v.Summary.Estimate-w.Summary.Estimate) > cpuShare*min(v.Summary.Estimate, w.Summary.Estimate) {
 			out.add(ReasonCPU, "check whether the slower tool keeps a CPU fully busy: then it measures itself",
-				"%s of %s used %s CPUs, those of %s %s", who, b, oneline.Number(v.Summary.Estimate, 2), a, oneline.Number(w.Summary.Estimate, 2))
+				"%s of %s used %.2f CPUs, those of %s %.2f CPUs", who, b, v.Summary.Estimate, a, w.Summary.Estimate)
 		}
 	}
 	if len(out) == 0 {

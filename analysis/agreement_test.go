@@ -59,13 +59,13 @@ func TestAgreements(t *testing.T) {
 		{"message size", 8, 1.2, func(t *record.Trial) { t.Flows[0].Message = 16384 }, Different, ReasonMessage, "message size 16384 against 131072, iperf3 against engine"},
 		{"retransmits", 8, 1.2, func(t *record.Trial) {
 			t.Metrics[record.Retransmits] = record.Metric{Value: float64(1230 + t.Round), Unit: "segments"}
-		}, Different, ReasonRetransmit, "iperf3 retransmits 1234 segments per trial, engine 2"},
+		}, Different, ReasonRetransmit, "iperf3 retransmits 1234.5 segments per trial, engine 2.0 segments per trial"},
 		{"retransmits that may be those of the warm-up", 8, 1.2, func(t *record.Trial) {
 			t.Metrics[record.Retransmits] = record.Metric{Value: 0, Unit: "segments"}
 		}, Different, ReasonUnknown, "nothing in the record"},
 		{"flows", 8, 1.2, func(t *record.Trial) { t.Flows = append(t.Flows, t.Flows[0]) }, Different, ReasonFlows, "iperf3 had 2 connections, engine had 1"},
 		{"window", 8, 1.2, func(t *record.Trial) { t.Window = 2; t.CPU.Client.System *= 2; t.CPU.Server.System *= 2 }, Different, ReasonWindow, "iperf3 is 2 s, that of engine 1 s"},
-		{"cpu", 8, 1.2, func(t *record.Trial) { t.CPU.Server.System = 0.9 }, Different, ReasonCPU, "servers of iperf3 used 0.9 CPUs, those of engine 0.6"},
+		{"cpu", 8, 1.2, func(t *record.Trial) { t.CPU.Server.System = 0.9 }, Different, ReasonCPU, "servers of iperf3 used 0.90 CPUs, those of engine 0.60 CPUs"},
 		{"warned", 8, 1.2, func(t *record.Trial) {
 			t.Warnings = []record.Warning{{Code: "sender-side", Text: "counted by the sender"}}
 		}, Different, ReasonWarned, "iperf3: counted by the sender"},
@@ -142,7 +142,7 @@ func TestReasonsTellEstimates(t *testing.T) {
 	}
 	base, row := of("engine", 0.5), of("iperf3", 0.8)
 	w := warningOf(t, reasons(base.Cell, base, row, judgingOf(settings95())), ReasonCPU)
-	if want := "clients of iperf3 used 0.8 CPUs, those of engine 0.5"; w.Text != want {
+	if want := "clients of iperf3 used 0.80 CPUs, those of engine 0.50 CPUs"; w.Text != want {
 		t.Errorf("%q, want %q", w.Text, want)
 	}
 }

@@ -191,7 +191,7 @@ func (j *judge) unknown() string {
 			}
 		}
 		if why != "" {
-			return network + " was not measured (" + why + ")"
+			return network + " was not measured: " + why
 		}
 	}
 	return ""
@@ -221,6 +221,9 @@ func (j *judge) found(least float64, text string) finding {
 
 // counts returns in words what the cells showed.
 func (j *judge) counts(what string) string {
+	if j.all() == 1 {
+		what = strings.TrimSuffix(what, "s")
+	}
 	text := fmt.Sprintf("in %d of %d %s", j.won, j.all(), what)
 	if j.same > 0 {
 		text += fmt.Sprintf(", the same within %s in %d", Percent(j.margin), j.same)

@@ -60,7 +60,7 @@ func TestChecks(t *testing.T) {
 		{"behind once", faster, []float64{110, 90, 130}, DoesNotHold, "in 2 of 3 places"},
 		{"behind once, most", most, []float64{110, 90, 130}, Holds, "in 2 of 3 places"},
 		{"level once", faster, []float64{110, 100, 130}, CannotTell, "the same within 5% in 1"},
-		{"only the first counts", first, []float64{110, 90, 90}, Holds, "in 1 of 1 places"},
+		{"only the first counts", first, []float64{110, 90, 90}, Holds, "in 1 of 1 place"},
 		{"fastest", fastest, []float64{110, 110, 110}, Holds, "a is ahead of b in 3 of 3"},
 		{"level is no loss", fastest, []float64{110, 100, 110}, Holds, "level with"},
 		{"level everywhere", fastest, []float64{100, 100, 100}, Holds, "a is ahead of, or level with, b in 3 of 3 places"},
@@ -76,8 +76,8 @@ func TestChecks(t *testing.T) {
 		{"order", order, []float64{120, 110, 80}, Holds, "in 3 of 3 pairs (Kendall's tau-b of the estimates is 1.00)"},
 		{"other order", order, []float64{80, 90, 120}, DoesNotHold, "in 0 of 3 pairs (Kendall's tau-b of the estimates is −1.00)"},
 		{"order unsure", order, []float64{120, 100, 80}, CannotTell, "in 2 of 3 pairs, the same within 5% in 1"},
-		{"grows", grows, []float64{100, 120, 100}, Holds, "in 1 of 1 comparisons"},
-		{"shrinks", grows, []float64{120, 100, 100}, DoesNotHold, "in 0 of 1 comparisons"},
+		{"grows", grows, []float64{100, 120, 100}, Holds, "in 1 of 1 comparison"},
+		{"shrinks", grows, []float64{120, 100, 100}, DoesNotHold, "in 0 of 1 comparison"},
 		{"no such check", reference.Check{Kind: "best"}, []float64{1, 1, 1}, CannotTell, `no check called "best"`},
 		{"no such network", reference.Check{Kind: reference.Faster, Network: "z", Against: "b"}, []float64{1, 1, 1}, CannotTell, "z was not measured"},
 	} {
@@ -108,7 +108,7 @@ func TestChecksOfTwoNetworks(t *testing.T) {
 	}{
 		{"one network for two", about, []float64{80}, []float64{100}, false, oneNetwork, CannotTell, "not measured as two networks"},
 		{"one network for two", crossover, []float64{80}, []float64{100}, false, oneNetwork, CannotTell, "not measured as two networks"},
-		{"what is printed alike has no order", reference.Check{Kind: reference.Order, AtLeast: 1}, []float64{100, 110}, []float64{90, 120}, false, nil, Holds, "in 1 of 1 pairs"},
+		{"what is printed alike has no order", reference.Check{Kind: reference.Order, AtLeast: 1}, []float64{100, 110}, []float64{90, 120}, false, nil, Holds, "in 1 of 1 pair"},
 		{"where less is better, less is ahead", faster, []float64{80, 70}, []float64{80, 70}, true, lessIsBetter, Holds, ""},
 		{"where less is better, less is ahead", faster, []float64{80, 70}, []float64{80, 70}, false, lessIsBetter, Holds, ""},
 		{"equal figures are level, and neither is ahead", faster, []float64{100, 120}, []float64{100, 100}, true, nil, DoesNotHold, ""},

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"sort"
 
 	"gonum.org/v1/gonum/mathext"
 
@@ -131,11 +132,8 @@ func twins(all []series, k record.Kind) []twinRounds {
 // a difference rejects: the largest attainable p-value below 1−level.
 func Attained(n int, level float64) float64 {
 	null := plainNull(n)
-	p := 0.0
-	for t := 0; null.twoSided(float64(t)) < 1-level; t++ {
-		p = null.twoSided(float64(t))
-	}
-	return p
+	k := sort.Search(walshCount(n)/2+1, func(t int) bool { return null.twoSided(float64(t)) >= 1-level })
+	return null.twoSided(float64(k - 1))
 }
 
 // binomialAtLeast is the probability of k or more successes in n trials of

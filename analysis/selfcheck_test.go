@@ -115,6 +115,15 @@ func TestSelfCheckCorrectsForMetrics(t *testing.T) {
 	}
 }
 
+// Tables of the signed-rank test have these probabilities. The last is the normal approximation, which takes no time either.
+func TestAttained(t *testing.T) {
+	for n, want := range map[int]float64{5: 0, 6: 2.0 / 64, 8: 10.0 / 256, 10_000: 0.05} {
+		if got := Attained(n, 0.95); math.Abs(got-want) > 1e-5 {
+			t.Errorf("%d pairs: %v, want %v", n, got, want)
+		}
+	}
+}
+
 // The interval of the rate contains the true one as often as promised, although each alarm occurs in every metric.
 func TestSelfCheckIntervalCovers(t *testing.T) {
 	rate := Attained(BlockRounds, 0.95)

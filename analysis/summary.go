@@ -113,18 +113,21 @@ func median(sorted []float64) float64 {
 }
 
 // variation is the coefficient of variation: standard deviation (n−1)
-// over mean; 0 if the mean is 0 or there are fewer than two values.
+// over mean; 0 if the mean is not positive or there are fewer than two values.
 func variation(values []float64) float64 {
 	if len(values) < 2 {
 		return 0
 	}
 	top := slices.Max(values)
-	if top == 0 {
+	if top <= 0 {
 		return 0
 	}
 	var mean, squares float64
 	for _, v := range values {
 		mean += v / top / float64(len(values))
+	}
+	if mean <= 0 {
+		return 0
 	}
 	for _, v := range values {
 		squares += (v/top - mean) * (v/top - mean)

@@ -227,13 +227,17 @@ func multiplicity(res analysis.Result) string {
 	if m.Untested == m.Primary {
 		return text
 	}
-	text += " The differences that they claim hold jointly at " + level + " (Holm)"
-	var further phrases
-	further.add(m.Costs > 0, "those in CPU cost ("+countOf(m.Costs, "comparison")+")")
-	further.add(m.Extremes > 0 && slices.ContainsFunc(apart(res), func(g group) bool { return len(g.sentences()) > mostSentences }),
-		"those between the first or last network and the next ("+countOf(m.Extremes, "comparison")+")")
-	if len(further) > 0 {
-		text += ", and so do " + strings.Join(further, " and ") + ", each family separately"
+	var joint phrases
+	joint.add(m.Different > 0, "that they claim")
+	joint.add(m.Costs > 0, "in CPU cost ("+countOf(m.Costs, "comparison")+")")
+	joint.add(m.Extremes > 0 && slices.ContainsFunc(apart(res), func(g group) bool { return len(g.sentences()) > mostSentences }),
+		"between the first or last network and the next ("+countOf(m.Extremes, "comparison")+")")
+	if len(joint) == 0 {
+		return text
+	}
+	text += " The differences " + strings.Join(joint, " and those ") + " hold jointly at " + level + " (Holm)"
+	if len(joint) > 1 {
+		text += ", each family separately"
 	}
 	return text + "."
 }

@@ -156,7 +156,7 @@ func optionsText(o record.Options) string {
 	parts.add(o.RequestSize > 0, size(o.RequestSize)+" there")
 	parts.add(o.ResponseSize > 0, size(o.ResponseSize)+" back")
 	parts.add(o.Window > 0, "socket buffers of "+size(o.Window))
-	parts.add(o.Bandwidth > 0, "each flow offers "+strconv.FormatFloat(float64(o.Bandwidth)/rate.factor, 'g', 4, 64)+" "+rate.unit)
+	parts.add(o.Bandwidth > 0, "each flow offers "+strconv.FormatFloat(float64(o.Bandwidth)/rate.factor, 'f', -1, 64)+" "+rate.unit)
 	parts.add(o.Rate > 0, "each flow offers "+count(uint64(o.Rate))+"/s")
 	parts.add(o.Congestion != "", o.Congestion)
 	inWords := []string{"streams", "message-size", "request-size", "response-size", "window", "bandwidth", "rate", "congestion"}

@@ -236,7 +236,7 @@ func TestNetworksThatTookLongToFallSilent(t *testing.T) {
 	}{
 		{[]analysis.Settling{calm}, nil},
 		{[]analysis.Settling{calm, slow}, []string{
-			"docker:bridge, 1,000 idle neighbours was watched for 3.21 s until it fell silent (median of 6); until then the machine used 2.5 CPU seconds more than when idle, and 1,234,567 packets crossed the network's devices (medians).",
+			"docker:bridge, 1,000 idle neighbours was watched for 3.21 s until it fell silent (median of 6); until then the machine used 2.5 s of CPU time more than when idle, and 1,234,567 packets crossed the network's devices (medians).",
 		}},
 		{[]analysis.Settling{elsewhere}, []string{
 			"docker:bridge, 1,000 idle neighbours was watched for 3.21 s until it fell silent (median of 6); until then 1,234,567 packets crossed the network's devices (medians).",

@@ -61,9 +61,9 @@ func settlingSections(res analysis.Result) []*section {
 		}
 		text += "; until then "
 		if s.CPU != nil && s.CPU.Max > 0 {
-			text += fmt.Sprintf("the machine used %s CPU seconds more than when idle, and ", short(s.CPU.Median))
+			text += fmt.Sprintf("the machine used %s s of CPU time more than when idle, and ", short(s.CPU.Median))
 		}
-		text += fmt.Sprintf("%s packets crossed the network's devices (medians).", count(uint64(s.Packets.Median)))
+		text += packets(uint64(s.Packets.Median)) + " crossed the network's devices (medians)."
 		sec.Summary = append(sec.Summary, statement{name, text, nil})
 	}
 	if len(sec.Summary) == 0 {

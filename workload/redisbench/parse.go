@@ -35,11 +35,11 @@ type figures struct {
 	runs  int
 }
 
-// most reports whether the first run had most of the requests.
-func (f figures) most() bool { return f.runs <= 2 }
+// half reports whether the first run had at least half of the requests: all runs have as many.
+func (f figures) half() bool { return f.runs <= 2 }
 
 // parse adds up the results of all runs of a client. Percentiles are those of the first run, if it had
-// most of the requests. The window of a trial is the job's.
+// at least half of the requests. The window of a trial is the job's.
 func parse(job workload.Job, text, _ string) (figures, error) {
 	requests, runs, err := readOutput(text, valueSize(job))
 	if err != nil {
@@ -136,7 +136,7 @@ func sum(job workload.Job, n float64, runs []run) figures {
 	f.Crossed = workload.Crossed{Bytes: uint64(f.Transactions) * size, Conns: uint64(max(job.Options.Streams, 1))}
 	f.Sums = map[string]float64{record.TransactionRate: f.Transactions / seconds}
 	f.Latency = map[string]float64{record.LatencyMean: latency / f.Transactions, record.LatencyMax: longest}
-	if f.most() {
+	if f.half() {
 		f.Latency[record.LatencyP50], f.Latency[record.LatencyP99] = f.first.p50, f.first.p99
 	}
 	return f
@@ -146,9 +146,9 @@ func sum(job workload.Job, n float64, runs []run) figures {
 func together(job workload.Job, o program.Outcome, all []figures) workload.Result {
 	r := program.Together(job, o, all)
 	if f, coarse := all[0], 0.05; len(all) == 1 {
-		r.Warnings = append(r.Warnings, record.Warn(!f.most(), "no-latency",
+		r.Warnings = append(r.Warnings, record.Warn(!f.half(), "no-latency",
 			"redis-benchmark was faster than in its first runs, and had to be run %d times: percentiles are left out", f.runs)...)
-		r.Warnings = append(r.Warnings, record.Warn(f.most() && f.first.p50*coarse < step, "coarse-latency",
+		r.Warnings = append(r.Warnings, record.Warn(f.half() && f.first.p50*coarse < step, "coarse-latency",
 			"redis-benchmark counts latencies in steps of 8 µs, which is more than 5 %% of their median")...)
 	}
 	return r

@@ -66,7 +66,7 @@ func read(text string, connections int) (f program.Figures, err error) {
 	var wrong []string
 	for _, name := range []string{"connect", "read", "write", "status", "timeout"} {
 		if n := fields[name]; n > 0 {
-			wrong = append(wrong, fmt.Sprintf("%d %s", n, describe[name]))
+			wrong = append(wrong, fmt.Sprintf("%s: %d", describe[name], n))
 		}
 	}
 	if len(wrong) > 0 {
@@ -95,11 +95,11 @@ func read(text string, connections int) (f program.Figures, err error) {
 
 // describe explains the errors that wrk counts.
 var describe = map[string]string{
-	"connect": "connections were refused",
-	"read":    "connections broke while a response was read",
-	"write":   "connections broke while a request was written",
-	"status":  "responses were errors",
-	"timeout": fmt.Sprintf("responses took longer than %d s", timeout),
+	"connect": "refused connections",
+	"read":    "connections that broke while a response was read",
+	"write":   "connections that broke while a request was written",
+	"status":  "responses that were errors",
+	"timeout": fmt.Sprintf("responses that took longer than %d s", timeout),
 }
 
 func parseSummary(line string) (map[string]uint64, error) {

@@ -131,8 +131,8 @@ func TestRefuses(t *testing.T) {
 	}
 	with := func(old, new string) string { return workloadtest.Altered(t, good, old, new) }
 	for _, c := range []struct{ name, text, want string }{
-		{"status", transcript(t, "4.1.0/status.txt"), "24066 responses were errors"},
-		{"server killed", transcript(t, "4.1.0/killed.txt"), "2 connections broke while a response was read, 213 connections broke while a request was written"},
+		{"status", transcript(t, "4.1.0/status.txt"), "responses that were errors: 24066"},
+		{"server killed", transcript(t, "4.1.0/killed.txt"), "connections that broke while a response was read: 2, connections that broke while a request was written: 213"},
 		{"refused", transcript(t, "4.1.0/refused.txt"), "no summary"},
 		{"nothing", "", "wrk 4.1.0 is known to work"},
 		{"nan", with("1000000", "nan"), `duration_us is "nan"`},
@@ -143,7 +143,7 @@ func TestRefuses(t *testing.T) {
 		{"no time", with("1000000", "0"), "duration_us is zero"},
 		{"too long", with("1000000", "18446744073709551615"), "duration_us is 18446744073709551615"},
 		{"missing", with(" timeout=0", ""), "timeout is missing"},
-		{"timeout", with("timeout=0", "timeout=7"), "7 responses took longer than 10 s"},
+		{"timeout", with("timeout=0", "timeout=7"), "responses that took longer than 10 s: 7"},
 		{"no latencies", with(" 5*2 1", ""), "there are none"},
 		{"too few latencies", with("5*2", "5*1"), "2 of 3 requests"},
 		{"more latencies than were added", with("5*2", "5*9"), "10 of 3 requests"},
