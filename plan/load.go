@@ -450,6 +450,9 @@ func (s Suite) YAML() (string, error) {
 	if !s.Turns { // a missing key means true
 		out += "turns: false\n"
 	}
+	if s.Warmup == 0 { // a missing key means the default
+		out += "warmup: 0s\n"
+	}
 	return out, nil
 }
 

@@ -333,7 +333,9 @@ func TestYAML(t *testing.T) {
 	all.Topologies = []Topology{{1, 4, 16}, {2, 2, 1}}
 	all.Turns, all.Precision, all.TimeBudget = false, 0.025, 90*time.Second
 	all.Conditions = Conditions{"offload": {"on", "off"}, "mtu": {1500, 9000}, "rules": {7}, "normalize": {false, true}}
-	suites := []Suite{all}
+	cold := all
+	cold.Warmup = 0
+	suites := []Suite{all, cold}
 	for _, name := range Names() {
 		s := embedded(t, name)
 		suites = append(suites, s)

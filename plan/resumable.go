@@ -16,7 +16,7 @@ import (
 func Resumable(cells []record.Cell, set record.Settings, known Known) error {
 	const twins = 2 // of each cell, in a self-check
 	if n := len(cells); n == 0 || n > twins*MaxCells {
-		return fmt.Errorf("it has %d cells, and must have 1 to %d", n, MaxCells)
+		return fmt.Errorf("it has %d cells, and must have 1 to %d", n, twins*MaxCells)
 	}
 	limits := limitsOf(set)
 	if err := CheckLimits(set); err != nil {

@@ -69,7 +69,7 @@ type Suite struct {
 	MinRounds int `yaml:"min_rounds,omitempty"`
 	// Rounds after which the run ends even if the precision was not reached.
 	MaxRounds int `yaml:"max_rounds,omitempty"`
-	// Time after which no new round begins; 0s is no limit.
+	// No round begins that would end later than this after the start of the run; 0s is no limit.
 	TimeBudget time.Duration `yaml:"time_budget,omitempty"`
 	// Seed of the order of trials. With 0 each run has its own order.
 	Seed uint64 `yaml:"seed,omitempty"`
