@@ -158,13 +158,15 @@ func TestLeastRoundsExceedTheBudget(t *testing.T) {
 		slow   time.Duration // of building a network of the third round
 		rounds int
 		detail string
+		more   float64 // seconds of the budget beyond two rounds and a half
 	}{
-		{"none is asked for", 0, 0, 0, 2, ""},
-		{"they are done before", 2, 10 * time.Second, 0, 2, ""},
-		{"one is missing", 3, 5 * time.Second, 0, 3, "it was exceeded by 3 s for the first 3 rounds"},
-		{"two are missing", 4, 10 * time.Second, 0, 4, "it was exceeded by 7 s for the first 4 rounds"},
-		{"there is time for one of two", 4, 5 * time.Second, 0, 2, ""},
-		{"the last takes longer than the others", 3, 5 * time.Second, 8 * time.Second, 2, "it was exceeded by 9 s for the first 3 rounds"},
+		{"none is asked for", 0, 0, 0, 2, "", 0},
+		{"they are done before", 2, 10 * time.Second, 0, 2, "", 0},
+		{"one is missing", 3, 5 * time.Second, 0, 3, "it was exceeded by 3 s for the first 3 rounds", 0},
+		{"two are missing", 4, 10 * time.Second, 0, 4, "it was exceeded by 7 s for the first 4 rounds", 0},
+		{"there is time for one of two", 4, 5 * time.Second, 0, 2, "", 0},
+		{"the last takes longer than the others", 3, 5 * time.Second, 8 * time.Second, 2, "it was exceeded by 9 s for the first 3 rounds", 0},
+		{"one that would fit takes longer", 4, 10 * time.Second, 3 * time.Second, 4, "it was exceeded by 6 s for the first 4 rounds", 3.6},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -175,7 +177,7 @@ func TestLeastRoundsExceedTheBudget(t *testing.T) {
 					return nil
 				}
 				b := newBench(&way{name: "host"}, &way{name: "bridge"}, &way{name: "veth", connect: slow}, &way{name: "macvlan"})
-				b.Settings.MaxRounds, b.Settings.Budget = 10, 10 // two rounds and a half
+				b.Settings.MaxRounds, b.Settings.Budget = 10, 10+c.more
 				b.Least, b.Late = c.least, c.late
 				end, err := b.run(t, t.Context())
 				ends(t, end, err, record.EndBudget, c.rounds)

@@ -186,12 +186,16 @@ func (r *Runner) over(ctx context.Context, round int) string {
 	if r.settled() {
 		return record.EndPrecision
 	}
-	if budget := r.budget(); budget > 0 && time.Since(r.began)+r.longest > budget {
-		missing := r.Least - round + 1
-		if missing <= 0 || time.Since(r.began)+time.Duration(missing)*r.longest > budget+r.Late {
+	if budget := r.budget(); budget > 0 {
+		spent, missing := time.Since(r.began), r.Least-round+1
+		switch {
+		case missing > 0 && r.longest > 0 && spent+time.Duration(missing)*r.longest <= budget+r.Late:
+			r.late = r.Late // also if this round should end in time: it may take longer than the others
+		case spent+r.longest > budget:
 			return record.EndBudget
+		default:
+			r.late = 0
 		}
-		r.late = r.Late
 	}
 	return ""
 }
