@@ -3,12 +3,13 @@ package runner
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"slices"
-
-	"golang.org/x/sync/errgroup"
+	"sync"
 
 	"nettoll/agent"
 	"nettoll/internal/atonce"
@@ -32,7 +33,8 @@ type agentKey struct {
 // AgentEndpoint is an endpoint with an agent in it.
 type AgentEndpoint struct {
 	platform.Endpoint
-	client *agent.Client
+	starting sync.Mutex
+	client   *agent.Client
 }
 
 // in returns the endpoint of a role and process, always the same one.
@@ -47,6 +49,8 @@ func (a agents) in(e platform.Endpoint, role string, process int) *AgentEndpoint
 // Agent returns the running agent, which belongs to the runner. An agent that has ended is
 // replaced.
 func (m *AgentEndpoint) Agent(ctx context.Context) (*agent.Client, error) {
+	m.starting.Lock()
+	defer m.starting.Unlock()
 	if m.client != nil && m.client.Err() == nil {
 		return m.client, nil
 	}
@@ -65,13 +69,12 @@ func (m *AgentEndpoint) Call(ctx context.Context, method string, in, out any) er
 }
 
 func (a agents) close() error {
-	var closing errgroup.Group
-	for _, m := range a {
-		if m.client != nil {
-			closing.Go(m.client.Close)
+	return errors.Join(atonce.Each(-1, slices.Collect(maps.Values(a)), func(_ int, m *AgentEndpoint) error {
+		if m.client == nil {
+			return nil
 		}
-	}
-	return closing.Wait()
+		return m.client.Close()
+	})...)
 }
 
 // end is an endpoint in one of its roles. Several clients in one container are one end.
