@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
+
+	"golang.org/x/sys/unix"
 
 	"nettoll/agent"
 	"nettoll/internal/bootstrap"
@@ -128,6 +131,9 @@ func (h *Host) Containers(ctx context.Context, n int) ([]platform.Endpoint, erro
 // Make makes n containers: network namespaces, which the agent holds.
 func (h *Host) Make(ctx context.Context, n int) ([]*Container, error) {
 	paths, err := h.makeSpaces(ctx, n)
+	if err != nil && !strings.Contains(err.Error(), unix.EPERM.Error()) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, &platform.Unsupported{
 			Feature: "containers on " + h.Known(), Option: "root there", Remedy: "log in as root, or add --sudo", Err: err,

@@ -290,3 +290,13 @@ func TestMachineEnds(t *testing.T) {
 		})
 	}
 }
+
+// TestContainersOfALostMachine: that nothing answers there any more is no lack of rights, for which a network would never be tried
+// again.
+func TestContainersOfALostMachine(t *testing.T) {
+	h, p := there(t)
+	iferr.Fatal(t, p.Kill())
+	if _, err := h.Make(t.Context(), 1); err == nil || errors.Is(err, platform.ErrUnsupported) {
+		t.Error(err)
+	}
+}
