@@ -93,30 +93,38 @@ func Run(ctx context.Context, job workload.Job, t Trial) (Outcome, error) {
 	defer r.dismiss()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	t.Clients = slices.Clone(t.Clients)
+	results, err := r.drive(ctx, job, t)
+	outputs, stopErr := r.stop(ctx)
+	if err = errors.Join(err, r.failed, stopErr); err != nil {
+		return Outcome{}, err
+	}
+	return r.outcome(job, t, results, outputs), nil
+}
+
+// drive starts everything, and returns when all clients have ended.
+func (r *running) drive(ctx context.Context, job workload.Job, t Trial) ([]runResult, error) {
 	for _, s := range t.Servers {
 		if err := r.serve(ctx, s, t.Alone); err != nil {
-			r.stop(ctx)
-			return Outcome{}, err
+			return nil, err
 		}
 	}
-	var agents []*agent.Client
-	t.Clients = slices.Clone(t.Clients)
+	agents := make([]*agent.Client, len(t.Clients))
 	for i := range t.Clients {
 		c := &t.Clients[i]
-		a, err := r.agent(ctx, c.Endpoint)
-		if err == nil {
+		var err error
+		if agents[i], err = r.agent(ctx, c.Endpoint); err == nil {
 			c.Command, err = c.Command.at(ctx, c.Endpoint, t.Alone)
 		}
 		if err != nil {
-			r.stop(ctx)
-			return Outcome{}, err
+			return nil, err
 		}
-		agents = append(agents, a)
 	}
 	if err := r.narrow(ctx, job.Options.Window); err != nil {
-		r.stop(ctx)
-		return Outcome{}, err
+		return nil, err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	var watching sync.WaitGroup
 	w := window{t.Lead, t.Window}
 	watching.Go(func() { watch(ctx, job.Watch, w) })
@@ -126,11 +134,7 @@ func Run(ctx context.Context, job workload.Job, t Trial) (Outcome, error) {
 		cancel()
 	}
 	watching.Wait()
-	outputs, stopErr := r.stop(ctx)
-	if err = errors.Join(err, r.failed, stopErr); err != nil {
-		return Outcome{}, err
-	}
-	return r.outcome(job, t, results, outputs), nil
+	return results, err
 }
 
 // running holds the servers of a trial and the agents in all its endpoints.
