@@ -87,7 +87,10 @@ func (f Folder) Remove() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	return errors.Join(err, os.Remove(f.Path))
+	if folder := os.Remove(f.Path); !errors.Is(folder, fs.ErrNotExist) { // two places can be one, as where /var/tmp is a link to /tmp
+		err = errors.Join(err, folder)
+	}
+	return err
 }
 
 // Agent is an injected agent that runs on this machine.

@@ -117,13 +117,13 @@ func (s *SSH) explain(target string, err error, said string) error {
 	fix := "try: ssh -o BatchMode=yes " + target + " true"
 	for _, known := range [][2]string{ // words of the error, and what to do; nothing if it says so itself
 		{"Host key verification failed", "log in once with ssh " + target + " and check its host key"},
+		{"/proc/self/fd/9", "the agent does not start there: use the programs that make builds, which need no libraries, and see whether a security policy refuses to start it"},
 		{"Permission denied", "nettoll logs in without a password: ssh-copy-id " + target + " sends your key, ssh-add unlocks it"},
 		{"a password is required", "--sudo takes a rule of sudoers with NOPASSWD for you there; or log in as root and leave it out"},
 		{"no new privileges", "log in as root and leave --sudo out"},
 		{"sudo: not found", "install sudo there, or log in as root and leave --sudo out"},
-		{"/proc/self/fd/9", "the agent does not start there: use the programs that make builds, which need no libraries"},
 		{"no folder takes the agent", ""},
-		{"there is no agent for it", ""},
+		{"there is no agent", ""},
 		{"is of another version", ""},
 		{"which receiving the agent takes; install", ""},
 	} {

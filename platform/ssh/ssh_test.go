@@ -150,6 +150,19 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestExplain has errors for which the words of another one's remedy are known.
+func TestExplain(t *testing.T) {
+	for says, want := range map[string]string{
+		`it is a machine of kind "mips64", for which there is no agent`: `ssh a: it is a machine of kind "mips64", for which there is no agent`,
+		"sh: 1: exec: /proc/self/fd/9: Permission denied": "ssh a: sh: 1: exec: /proc/self/fd/9: Permission denied; the agent does not start there: " +
+			"use the programs that make builds, which need no libraries, and see whether a security policy refuses to start it",
+	} {
+		if got := machines(t, 1, Options{}).explain("a", errors.New(says), ""); got.Error() != want {
+			t.Errorf("%v\nwant %s", got, want)
+		}
+	}
+}
+
 var errNone = errors.New("none for s390x")
 
 // full mounts tiny file systems over folders.
