@@ -59,7 +59,7 @@ func (s Suite) checkLinks(cells []record.Cell, known Known) error {
 	if err != nil || !slices.ContainsFunc(asked, shaped) || slices.ContainsFunc(cells, shaped) {
 		return err
 	}
-	return s.fault("underlay", "there is no link to shape, since every network of this run is on one host; change hosts, add a network between hosts, such as native, or leave it out")
+	return s.fault("underlay", "there is no link to shape, since every network of this run is on one host; change the number of hosts, add a network between hosts, such as native, or leave it out")
 }
 
 // crossed returns every combination of a cell and a value, which put sets.

@@ -125,7 +125,7 @@ func (s Suite) expand(known Known) ([]record.Cell, error) {
 		}
 	}
 	if len(cells) == 0 {
-		return nil, s.fault("networks", "no network makes sense on %s; change hosts, or leave it out", hostCount(s.Hosts))
+		return nil, s.fault("networks", "no network makes sense on %s; change the number of hosts, or leave it out", hostCount(s.Hosts))
 	}
 	return cells, nil
 }
@@ -196,9 +196,9 @@ func (s Suite) unfit(net named) (why, fix string) {
 	t := net.kind
 	switch {
 	case len(s.Hosts) > 0 && !slices.ContainsFunc(s.Hosts, t.Spans):
-		return fmt.Sprintf("%s makes sense on %s, asked for is %s", net.name, t.Span(), list(s.Hosts)), "change hosts"
+		return fmt.Sprintf("%s makes sense on %s, asked for is %s", net.name, t.Span(), list(s.Hosts)), "change the number of hosts"
 	case !slices.ContainsFunc(s.Families, t.speaks):
-		return fmt.Sprintf("%s carries IPv%s only", net.name, list(t.Families)), "add it to families"
+		return fmt.Sprintf("%s carries IPv%s only", net.name, list(t.Families)), "measure that, too"
 	}
 	return "", ""
 }

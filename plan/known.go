@@ -317,8 +317,8 @@ var clusters = []string{"cilium", "k8s", "antrea", "kube-router"}
 // has it, that one was probably meant.
 func (s Suite) unknownNetwork(field, platform, name string, known Known) error {
 	if others := known.elsewhere(platform, name); len(others) > 0 {
-		return s.fault(field, "%s has no network %q; did you mean %q? nettoll list networks shows all",
-			platform, name, others[0]+":"+name)
+		return s.fault(field, "%s has no network %q, %s has: did you mean %q? nettoll list networks shows all",
+			platform, name, others[0], s.spelled(known, others[0], name))
 	}
 	if slices.Contains(known.platforms(), name) {
 		return s.fault(field, "%s is a platform; write %s:%s for all of its networks. nettoll list networks %s shows them", name, name, allNetworks, name)
@@ -326,8 +326,21 @@ func (s Suite) unknownNetwork(field, platform, name string, known Known) error {
 	if slices.Contains(clusters, name) {
 		return s.fault(field, "%s needs a cluster with its agents, which nettoll does not start; calico-… and flannel-… can be measured without one, and what a CNI plugin builds by itself (--cni-conf)", name)
 	}
-	here := record.Each(known.on(platform), func(t Network) string { return t.Name })
-	return s.unknown(field, "network", name, here)
+	here := record.Each(known.on(platform), func(t Network) string { return s.spelled(known, platform, t.Name) })
+	if _, near := Nearest(s.spelled(known, platform, name), here); !near {
+		if of, ok := Nearest(name, known.platforms()); ok {
+			return s.fault(field, "unknown network %q; %s is a platform: write %[2]s:%s for all of its networks. nettoll list networks %[2]s shows them", name, of, allNetworks)
+		}
+	}
+	return s.unknown(field, "network", s.spelled(known, platform, name), here)
+}
+
+// spelled returns how the suite names a network of a platform.
+func (s Suite) spelled(known Known, platform, name string) string {
+	if platform == s.home(known) {
+		return name
+	}
+	return platform + ":" + name
 }
 
 // base is the baseline of the cells on one number of hosts.
@@ -355,7 +368,7 @@ func (s Suite) baselines(known Known, nets []named, fits [][]int) (map[int]base,
 					b = base{candidates[at], candidates[at].name}
 				case s.Baseline != "":
 					c := candidates[0]
-					return nil, s.fault("baseline", "%s makes sense on %s, %s is measured on %d; change hosts, or name another baseline",
+					return nil, s.fault("baseline", "%s makes sense on %s, %s is measured on %d; change the number of hosts, or name another baseline",
 						c.name, c.kind.Span(), net.name, h)
 				default:
 					b = base{named: named{name: record.Native(h)}}
@@ -418,7 +431,7 @@ func (s Suite) checkBaseline(known Known, net named, b base, hosts int) error {
 		}
 	}
 	if native := known.native(net.platform); native != "" && s.Baseline == "" && b.platform == "" {
-		return s.fault("baseline", "%s has no native on %d hosts to compare %s with; change hosts, or name a baseline",
+		return s.fault("baseline", "%s has no native on %d hosts to compare %s with; change the number of hosts, or name a baseline",
 			net.platform, hosts, net.name)
 	}
 	return nil

@@ -178,8 +178,8 @@ func TestMovedSuiteErrors(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"nothing is left", "networks: [vxlan]\n", `x.yaml:1:1: platform: docker has none of the networks that are named; name others, or another platform`},
 		{"nowhere known", "networks: [bridge, brigde]\n", `x.yaml:1:20: networks[1]: unknown network "brigde"; did you mean "bridge"? nettoll list networks shows all`},
-		{"with a prefix", "networks: [bridge, 'docker:vxlan']\n", `x.yaml:1:20: networks[1]: docker has no network "vxlan"; did you mean "lab:vxlan"? nettoll list networks shows all`},
-		{"baseline", "networks: [bridge]\nbaseline: vxlan\n", `x.yaml:2:11: baseline: docker has no network "vxlan"; did you mean "lab:vxlan"? nettoll list networks shows all`},
+		{"with a prefix", "networks: [bridge, 'docker:vxlan']\n", `x.yaml:1:20: networks[1]: docker has no network "vxlan", lab has: did you mean "lab:vxlan"? nettoll list networks shows all`},
+		{"baseline", "networks: [bridge]\nbaseline: vxlan\n", `x.yaml:2:11: baseline: docker has no network "vxlan", lab has: did you mean "lab:vxlan"? nettoll list networks shows all`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := moved(t, c.text)

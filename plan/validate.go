@@ -206,7 +206,7 @@ func (s Suite) checkMachine() error {
 	case !(s.Price >= 0 && s.Price <= maxPrice):
 		return s.fault("price", "%v is not possible; write dollars an hour, such as 0.139", s.Price)
 	case s.Price > 0 && s.Instance == "":
-		return s.fault("price", "needs the type of the machine that costs it; give instance, such as m4.large")
+		return s.fault("price", "needs the type of the machine that costs it; name the instance, such as m4.large")
 	}
 	return nil
 }

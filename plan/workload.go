@@ -308,7 +308,7 @@ func (s Suite) undriven(field string, w Workload, known Known) error {
 	able := known.driving(w, func(d Drive) bool { return d.missing(w) == "" && (!d.IPv4Only || slices.Contains(s.Families, 4)) })
 	switch {
 	case len(able) > 0:
-		return s.fault(field, "no tool of the suite drives %s; add one of %s to tools", w.Name, strings.Join(able, ", "))
+		return s.fault(field, "no tool that was asked for drives %s; measure with %s, too", w.Name, either(able))
 	case len(w.given()) > 0:
 		names := record.Each(w.given(), func(o record.Dimension) string { return o.Name })
 		return s.fault(field, "no tool drives %s with %s; leave options out", w.Name, strings.Join(names, ", "))

@@ -16,6 +16,9 @@ import (
 // maxLine bounds one line of a run file, so that a file of another kind cannot exhaust memory.
 const maxLine = 16 << 20
 
+// ErrNotRunFile is the error of a file that is something else.
+var ErrNotRunFile = errors.New("not a run file")
+
 // trialPrefix is the beginning of trial lines written by a Writer.
 var trialPrefix = []byte(`{"type":"trial",`)
 
@@ -69,7 +72,7 @@ func read(r io.Reader, decode func(line []byte) *Trial, brief func(*Trial)) (*Fi
 		}
 	}
 	if f.Size == 0 {
-		return nil, errors.New("not a run file: it has no complete line")
+		return nil, fmt.Errorf("%w: it has no complete line", ErrNotRunFile)
 	}
 	f.Spent = spent.ended + spent.trials
 	return f, nil
@@ -101,13 +104,13 @@ func (f *File) add(line []byte, first bool, spent *spending, brief func(*Trial))
 	}
 	if err := json.Unmarshal(line, &head); err != nil {
 		if first {
-			return errors.New("not a run file: the first line is not JSON")
+			return fmt.Errorf("%w: the first line is not JSON", ErrNotRunFile)
 		}
 		return fmt.Errorf("not JSON: %w", err)
 	}
 	if first != (head.Type == TypeRun) {
 		if first {
-			return fmt.Errorf("not a run file: it begins with type %q instead of %q", head.Type, TypeRun)
+			return fmt.Errorf("%w: it begins with type %q instead of %q", ErrNotRunFile, head.Type, TypeRun)
 		}
 		return errors.New("a second run begins here: run files cannot be joined")
 	}
@@ -197,7 +200,7 @@ func (c *chunk) readLine(br *bufio.Reader) error {
 		part, err := br.ReadSlice('\n')
 		c.text = append(c.text, part...)
 		if len(c.text)-begin > maxLine {
-			return fmt.Errorf("longer than %d bytes: not a run file", maxLine)
+			return fmt.Errorf("longer than %d bytes: %w", maxLine, ErrNotRunFile)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return err

@@ -60,6 +60,11 @@ func (a *app) showPlan(f runFlags, cells []record.Cell, skips []plan.Skip, set r
 			fmt.Fprintf(&out, "  %s: %s\n", strings.TrimSpace(s.Network+" "+s.Underlay), s.Reason)
 		}
 	}
+	if found.nothing(cells) != nil {
+		fmt.Fprintln(&out, "\nNothing that was to be compared can run here: the run would end at once.")
+		_, err := a.stdout.Write(out.Bytes())
+		return err
+	}
 	cells = found.possible(cells)
 	e := plan.Estimate(cells, set, f.known())
 	fmt.Fprintf(&out, "\n%s in %s per round; a round takes about %s.\n", counted(e.Cells, "cell"), counted(e.Visits, "network"), rough(e.Round))
@@ -116,7 +121,7 @@ func standing(e plan.Forecast) string {
 // divided describes what is done about networks that have no room at once.
 func divided(e plan.Forecast) (texts []string) {
 	if e.Cut > 0 {
-		texts = append(texts, fmt.Sprintf("Networks that cannot all stand at once are cut into %d groups, each with its own baseline", e.Cut))
+		texts = append(texts, fmt.Sprintf("Networks that cannot all stand at once are cut into %d parts, each with its own baseline", e.Cut))
 	}
 	switch e.Single {
 	case 0:

@@ -70,6 +70,9 @@ func (f *runFlags) suitEngines(cells []record.Cell) error {
 			return err
 		}
 	}
+	if _, err := f.added(); err != nil {
+		return err
+	}
 	return f.named()
 }
 
@@ -259,14 +262,23 @@ func (f *engineFlags) root(cells []record.Cell, paths program.Paths) (*rootfs.Im
 		in = append(in, record.Each(pack.Programs, asHere)...)
 		data = append(data, record.Each(pack.Data, func(path string) rootfs.Data { return rootfs.Data(path) })...)
 	}
+	added, err := f.added()
+	if err != nil {
+		return nil, err
+	}
+	return rootfs.With(data, append(in, added...)...)
+}
+
+// added returns the programs requested by --docker-tools.
+func (f *engineFlags) added() (all []rootfs.Program, err error) {
 	for _, name := range f.tools {
 		path, err := exec.LookPath(name)
 		if err != nil {
 			return nil, usagef("--docker-tools %s: no such program", name)
 		}
-		in = append(in, asHere(path))
+		all = append(all, asHere(path))
 	}
-	return rootfs.With(data, in...)
+	return all, nil
 }
 
 // asHere puts a program where it is on this machine.

@@ -124,7 +124,7 @@ func (f labFlags) resolve(name string, paths program.Paths, conflists cniFlags) 
 		if _, elsewhere := recipes(engines{})[name]; elsewhere {
 			return d, topo, usagef("%s is not a network of the lab; nettoll list networks lab shows those that are, lab swarm starts engines, and lab kubernetes a cluster%s", name, nearest(name[strings.Index(name, ":")+1:], own.names()))
 		}
-		return d, topo, usagef("unknown network %q; see nettoll list networks%s", name, nearest(name, own.names()))
+		return d, topo, usagef("unknown network %q; nettoll list networks lab shows all%s", name, nearest(name, own.names()))
 	}
 	topo = network.Topology{Hosts: cmp.Or(f.hosts, d.Hosts[0]), Servers: f.servers, Clients: f.clients}
 	busiest, limit := max(f.servers, f.clients), cmp.Or(d.Endpoints, plan.MaxEndpoints)

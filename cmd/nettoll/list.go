@@ -101,7 +101,7 @@ func (a *app) listCommand() *cobra.Command {
 				return err
 			}
 			if text.Len() == 0 {
-				return usagef("list %s: no network or platform is called %q%s", args[0], of, nearest(of, slices.Concat(networkNames(), platformNames())))
+				return usagef("list %s: no network or platform is called %[2]q; nettoll list %[1]s shows all%[3]s", args[0], of, nearest(of, slices.Concat(networkNames(), platformNames())))
 			}
 			_, err := io.WriteString(a.stdout, text.String())
 			return err

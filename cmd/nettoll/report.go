@@ -157,6 +157,10 @@ func readRun(path string, read func(string) (*record.File, error)) (*record.File
 		return nil, usagef("%s: no such run file", path)
 	case errors.Is(err, syscall.EISDIR):
 		return nil, usagef("%s: a folder is not a run file", path)
+	case errors.Is(err, record.ErrNotRunFile) && strings.HasSuffix(path, ".gz"):
+		return nil, usagef("%s: it is compressed: gunzip -k %[1]s", path)
+	case errors.Is(err, record.ErrNotRunFile):
+		return nil, usageError{fmt.Errorf("%w; run files end with .ndjson", err)}
 	}
 	return file, err
 }

@@ -302,6 +302,9 @@ func (f *runFlags) checkOutput(cells []record.Cell) error {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return usagef("-o %s: %w", f.output, cause(err))
 	}
+	if text, page := strings.CutSuffix(f.output, ".html"); page {
+		return usagef("-o %s: this is the run file, next to which its report is written; name it %s.ndjson", f.output, text)
+	}
 	if page := pageOf(f.output); !ownPage(page, "") {
 		return usagef("-o %s: its report would be %s, which already exists; move that, or name another run file", f.output, page)
 	}

@@ -52,7 +52,7 @@ func TestPlatformFlag(t *testing.T) {
 	if err == nil {
 		t.Fatal("an argument was left out")
 	}
-	want := `docker has no network "vxlan"; did you mean "lab:vxlan"? nettoll list networks shows all`
+	want := `docker has no network "vxlan", lab has: did you mean "lab:vxlan"? nettoll list networks shows all`
 	if got := f.fault(err, []string{"bridge", "vxlan"}).Error(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
