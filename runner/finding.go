@@ -105,6 +105,9 @@ func wrongMTU(ev evidence) (f finding, ok bool) {
 	if size > 0 && size < wide.MTU {
 		remedy = setMTU(size)
 	}
+	if wide.Device == "lo" { // of a host, whose processes reach containers through it
+		remedy = "measure with --normalize to rule this out"
+	}
 	const cut, cut6 = "IpFragCreates", "Ip6FragCreates"
 	if where, n := greatest(ev.counted, endNames(ev.ends), cut, cut6); n > 0 {
 		return finding{

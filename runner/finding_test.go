@@ -78,6 +78,8 @@ func TestFindings(t *testing.T) {
 		}, []string{FoundMTU, "h2/vxlan0 on the path carries 1450"}},
 		{"larger than the uplink", func(s *evidence) { s.path, s.ends[0].MTU = nil, 9000 },
 			[]string{FoundMTU, "h2c1's eth0 has an MTU of 9000, but h2/eth0 on the path carries 1500"}},
+		{"a host's loopback", func(s *evidence) { s.ends[0].Device, s.ends[0].MTU = "lo", 65536 },
+			[]string{FoundMTU, "h2c1's lo has an MTU of 65536, but h2/vxlan0 on the path carries 1450", "--normalize"}},
 		{"one host", func(s *evidence) { s.path, s.uplinks, s.ends[0].MTU = nil, nil, 65536 }, nil},
 		{"loopback", func(s *evidence) {
 			s.path, s.uplinks, s.ends[0].MTU, s.ends[1].MTU, s.flows[0].TCP.PMTU = nil, nil, 65536, 65536, 65535
