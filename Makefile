@@ -23,7 +23,7 @@ kube: ## the programs of Kubernetes as bin/…: 5 to 10 minutes
 	.ci/kube
 
 .PHONY: test
-test: needs lint ## all levels of tests; some checks take turns, each in one of four runs
+test: needs lint ## all levels of tests; some checks rotate: each runs in one of four runs
 	.ci/test
 
 .PHONY: test-all

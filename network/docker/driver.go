@@ -56,7 +56,7 @@ func All() []network.Driver {
 		}},
 		{connect: link, settings: engine.Settings{NoICC: true}, Info: network.Info{
 			Name: "link-noicc", Hosts: []int{1}, Families: []int{4},
-			About: "the same where containers may talk by links alone (dockerd --icc=false)",
+			About: "as docker:link, but containers may talk by links alone (dockerd --icc=false)",
 		}},
 		{connect: published, Info: network.Info{
 			Name: "published", Hosts: []int{1, 2},

@@ -28,7 +28,7 @@ func Swarm() []network.Driver {
 		}},
 		{connect: encrypted, Info: network.Info{
 			Name: "overlay-encrypted", Hosts: []int{1, 2}, Between: true, Families: only4,
-			About: "the same with encryption between nodes (docker network create --opt encrypted: IPsec ESP); on one host Docker encrypts nothing",
+			About: "as swarm:overlay, with encryption between nodes (docker network create --opt encrypted: IPsec ESP); on one host Docker encrypts nothing",
 		}},
 		{connect: service(false), Info: network.Info{
 			Name: "service-dnsrr", Hosts: []int{1, 2}, Between: true, Families: only4,

@@ -20,7 +20,7 @@ func Bridge() network.Driver {
 func BridgeWithoutNetfilter() network.Driver {
 	return onBridge(false, network.Info{
 		Name:  "bridge-nonf",
-		About: "the same bridge and rules, but br_netfilter off: bridged packets meet no rule",
+		About: "as bridge, but br_netfilter off: bridged packets meet no rule",
 	})
 }
 

@@ -42,11 +42,11 @@ func All() (all []network.Driver) {
 		}},
 		{connect: exposed(pods, kube.ClusterIP, (*kube.Cluster).ServiceAt), Info: network.Info{
 			Name: "service", Hosts: []int{1, 2}, Has: []string{record.Services, record.Policies},
-			About: "the same pods, each server at the address of its service (ClusterIP), which kube-proxy's iptables rules translate on the client's node",
+			About: "the pods of kubernetes:pod, each server at the address of its service (ClusterIP), which kube-proxy's iptables rules translate on the client's node",
 		}},
 		{connect: headless, names: true, Info: network.Info{
 			Name: "headless", Hosts: []int{1, 2}, Has: []string{record.Services, record.Policies},
-			About: "the same pods, each server at the address that its headless service (clusterIP: None) names: this differs from kubernetes:pod only in the lookup of that address, which is not measured",
+			About: "the pods of kubernetes:pod, each server at the address that its headless service (clusterIP: None) names: this differs from kubernetes:pod only in the lookup of that address, which is not measured",
 		}},
 		{connect: exposed(hairpin, kube.ClusterIP, (*kube.Cluster).ServiceAt), Info: network.Info{
 			Name: "service-hairpin", Hosts: []int{1}, Has: []string{record.Services},
@@ -54,15 +54,15 @@ func All() (all []network.Driver) {
 		}},
 		{connect: nodePort, Info: network.Info{
 			Name: "nodeport", Hosts: []int{1, 2}, Has: []string{record.Services, record.Policies},
-			About: "the same pods, each server at a port of its node by a service (NodePort), which kube-proxy's iptables rules translate there, and where answers return to",
+			About: "the pods of kubernetes:pod, each server at a port of its node by a service (NodePort), which kube-proxy's iptables rules translate there, and where answers return to",
 		}},
 		{connect: exposed(pods, kube.LoadBalancer, (*kube.Cluster).BalancerAt), Info: network.Info{
 			Name: "loadbalancer", Hosts: []int{1, 2}, Has: []string{record.Services, record.Policies},
-			About: "the same pods, each server at the address of the load balancer of its service (LoadBalancer): kube-proxy's iptables rules translate it on the client's node, where answers return to, so that pods reach no load balancer",
+			About: "the pods of kubernetes:pod, each server at the address of the load balancer of its service (LoadBalancer): kube-proxy's iptables rules translate it on the client's node, where answers return to, so that pods reach no load balancer",
 		}},
 		{connect: hostPort, pod: kube.PodSpec{HostPorts: kube.Ports{First: firstTried, Last: firstTried}}, Info: network.Info{
 			Name: "hostport", Hosts: []int{1, 2}, Has: []string{record.Policies},
-			About: "the same pods, each server at a port of its node that belongs to its pod (hostPort), which the iptables rules of CNI's portmap plugin translate there",
+			About: "the pods of kubernetes:pod, each server at a port of its node that belongs to its pod (hostPort), which the iptables rules of CNI's portmap plugin translate there",
 		}},
 	} {
 		v.Endpoints, v.Has = maxPods, append(v.Has, record.Pods)

@@ -124,11 +124,11 @@ func (d *description) ends(t *testing.T, s *subject, n *network.Network) {
 		iferr.Fatal(t, err)
 		fmt.Fprintf(d, "The client in `%s` reaches the server in `%s` at `%s`.\n", client.Name(), server.Name(), d.names.Replace(a.String()))
 	}
-	d.WriteString("\n### Path\n\nThe payload must show on each of these counters:\n\n")
+	d.WriteString("\n### Path\n\nThese counters prove the path:\n\n")
 	for _, h := range n.Path(client, server, s.families()[0]) {
 		absent := ""
 		if h.Absent {
-			absent = ", which it must **not** cross"
+			absent = ", which the payload must **not** cross"
 		}
 		fmt.Fprintf(d, "- `%s` (%s)%s\n", h.Name, h.Kind, absent)
 	}

@@ -1,4 +1,4 @@
-// Package turn has checks of the test suite take turns.
+// Package turn has checks of the test suite rotate.
 package turn
 
 import (
@@ -13,7 +13,7 @@ import (
 )
 
 // Rotate skips a test unless it is its turn. Checks that take long, and look at the same code as others that always
-// run, take turns: of a list of checks, the one at index i runs in every n-th run of the suite, and all run if the
+// run, rotate: of a list of checks, the one at index i runs in every n-th run of the suite, and all run if the
 // current change touches their package, or a package in or below one of the given folders. Faults, kills, proofs of
 // path and statistics never rotate.
 //
