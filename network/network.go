@@ -195,20 +195,20 @@ type WrongPath struct {
 
 func (w *WrongPath) Error() string { return "wrong path: " + w.Finding }
 
-// Ports of servers start here, below the ephemeral ones.
-const (
-	firstPort = 20001
-	blockSize = 8 // ports of a server: this or a multiple of it
-)
-
 // Ports returns the first and the last TCP and UDP port that a network must let through to a
 // server. A network that publishes ports publishes these. The first is shared by all clients of the
 // server, and each client process has two of its own.
 func (t Topology) Ports(server int) (first, last int) {
-	clients := (t.Clients + t.Servers - 1) / t.Servers * max(t.Processes, 1)
-	size := (1 + 2*clients + blockSize - 1) / blockSize * blockSize
-	first = cmp.Or(t.FirstPort, firstPort) + size*server
+	size := record.ServerPorts(t.Servers, t.Clients, t.Processes)
+	first = cmp.Or(t.FirstPort, record.FirstPort) + size*server
 	return first, first + size - 1
+}
+
+// AllPorts returns the first of the ports of all servers, and how many there are.
+func (t Topology) AllPorts() (first, size int) {
+	first, _ = t.Ports(0)
+	_, last := t.Ports(t.Servers - 1)
+	return first, last - first + 1
 }
 
 // Finding is what hops with May say of a path. Each part is "" if there is nothing to say.

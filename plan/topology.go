@@ -48,18 +48,9 @@ func (t Topology) String() string {
 // Set parses a topology from a suite or a flag.
 func (t *Topology) Set(text string) error { return set(t, ParseTopology, text) }
 
-// Ports of servers: below the ephemeral ports, which begin at 32768.
-const (
-	firstPort = 20001
-	lastPort  = 32767
-	portBlock = 8 // each server has a multiple of this
-)
-
-// Ports returns how many ports all servers take together. Each server takes whole blocks, with one port for all its
-// clients and two for each client process.
+// Ports returns how many ports all servers take together.
 func (t Topology) Ports() int {
-	own := 1 + 2*((t.Clients+t.Servers-1)/t.Servers)*t.Processes
-	return (own + portBlock - 1) / portBlock * portBlock * t.Servers
+	return t.Servers * record.ServerPorts(t.Servers, t.Clients, t.Processes)
 }
 
 // topologies returns the suite's topologies in order: the listed ones, or else every number of servers with every
@@ -118,9 +109,8 @@ func (s Suite) countField() string {
 }
 
 func (s Suite) checkPorts(field string, t Topology) error {
-	const there = lastPort - firstPort + 1
-	if need := t.Ports(); need > there {
-		return s.fault(field, "the servers of %s need %d ports, there are %d from %d on; write fewer clients or processes", t, need, there, firstPort)
+	if need := t.Ports(); need > allPorts {
+		return s.fault(field, "the servers of %s need %d ports, there are %d from %d on; write fewer clients or processes", t, need, allPorts, record.FirstPort)
 	}
 	return nil
 }

@@ -16,17 +16,17 @@ import (
 // Limits of a suite.
 const (
 	MaxHosts = 15 // whose containers have addresses
-	// MaxServers is how many servers can have a block of 8 ports between 20001 and the ephemeral ports, which begin
-	// at 32768.
-	MaxServers = 1595
+	// MaxServers is how many servers can have a block of ports.
+	MaxServers = allPorts / record.PortBlock
 	// MaxEndpoints is how many endpoints of one host have an address: the 4096 addresses of its IPv4 subnet, except
 	// the network's, the gateway's, the broadcast address and one that stays free.
 	MaxEndpoints = record.MaxContainers / 2
 	// MaxProcesses is how many client processes one container can have, which the ports of the servers limit.
-	MaxProcesses = 6379
+	MaxProcesses = (MaxServers*record.PortBlock - 1) / 2
 	// BridgePorts is how many ports a Linux bridge can have.
 	BridgePorts = 1023
 
+	allPorts  = record.LastPort - record.FirstPort + 1
 	minWindow = 10 * time.Millisecond // the step of the kernel's clock of CPU time
 	maxTime   = 24 * time.Hour
 	maxPrice  = 1e6 // dollars per hour

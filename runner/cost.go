@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"nettoll/internal/await"
 	"nettoll/plan"
 	"nettoll/record"
 	"nettoll/sampler"
@@ -27,7 +28,7 @@ func (r *Runner) watchIdle(ctx context.Context, while time.Duration) error {
 	if len(from.Idle) == 0 { // the clock is ticks of 10 ms only
 		while *= 3
 	}
-	if !sleepUntil(ctx, time.Now().Add(while)) {
+	if await.Sleep(ctx, while) != nil {
 		return nil
 	}
 	to, err := r.cpu.Read()
@@ -55,7 +56,7 @@ const leftover = 500 * time.Millisecond
 // baseline sets what the idle machine uses in the round that begins. If it could not be watched in the round before, it is
 // watched now.
 func (r *Runner) baseline(ctx context.Context) error {
-	if r.ahead.Watched == 0 && !r.Unwatched && sleepUntil(ctx, r.down.Add(leftover)) {
+	if r.ahead.Watched == 0 && !r.Unwatched && await.Sleep(ctx, time.Until(r.down.Add(leftover))) == nil {
 		if err := r.watchIdle(ctx, plan.IdleWatched); err != nil {
 			return err
 		}

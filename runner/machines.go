@@ -9,6 +9,7 @@ import (
 
 	"nettoll/agent"
 	"nettoll/internal/atonce"
+	"nettoll/internal/await"
 	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/sampler"
@@ -133,7 +134,7 @@ func (m *machines) watchIdle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !sleepUntil(ctx, time.Now().Add(while)) {
+	if await.Sleep(ctx, while) != nil {
 		return context.Cause(ctx)
 	}
 	to, err := m.snap(ctx)

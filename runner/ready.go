@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"nettoll/internal/await"
 	"nettoll/internal/oneline"
 	"nettoll/network"
 	"nettoll/plan"
@@ -145,7 +146,7 @@ func (s *session) settle(ctx context.Context, v plan.Visit, patience time.Durati
 		from = began
 	}
 	for first := true; ; first = false {
-		if (!first || lively) && !sleepUntil(ctx, time.Now().Add(lookTime)) {
+		if (!first || lively) && await.Sleep(ctx, lookTime) != nil {
 			return nil, context.Cause(ctx)
 		}
 		to, err := s.now(ctx, links)

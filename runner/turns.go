@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"nettoll/internal/await"
 	"nettoll/internal/oneline"
 	"nettoll/network"
 	"nettoll/plan"
@@ -278,7 +279,7 @@ func (r *Runner) play(ctx context.Context, players []*player, order []int, clock
 	far := farEdgesOf(ctx, here, counted, look, clocks)
 	read := 0
 	for i := range edges {
-		if !sleepUntil(ctx, look[i]) {
+		if await.Sleep(ctx, time.Until(look[i])) != nil {
 			break
 		}
 		far.own = append(far.own, sampler.OwnTime())
@@ -345,16 +346,6 @@ func (p *player) readBy(ctx context.Context, begins time.Time, here func() sight
 	e := p.watch.read(ctx, here)
 	e.late = e.at.After(begins)
 	return e
-}
-
-// sleepUntil sleeps until t and returns true, or returns false as soon as ctx is done.
-func sleepUntil(ctx context.Context, t time.Time) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(time.Until(t)):
-		return true
-	}
 }
 
 // turnReading holds the readings before and after a turn.

@@ -39,9 +39,8 @@ func begin(topo network.Topology, hosts *engine.Hosts) *build {
 		site.Hosts = append(site.Hosts, &plumb.Host{Host: h, Devices: plumb.Devices{List: h.Interfaces}, Index: i})
 	}
 	if place := n.engines[0].Place(); place > 0 { // networks that stand on a machine at once have the same number of servers
-		first, _ := topo.Ports(0)
-		_, last := topo.Ports(topo.Servers - 1)
-		n.Topo.FirstPort = first + place*(last+1-first)
+		first, size := topo.AllPorts()
+		n.Topo.FirstPort = first + place*size
 	}
 	n.Refuse = n.without6("this network")
 	n.Check = func(ctx context.Context) error {

@@ -86,9 +86,8 @@ func published(ctx context.Context, n *build) error {
 // ports before these were published. Later datagrams would go to the engine's proxy instead of
 // following its rules, and reach the servers as if the host had sent them.
 func (n *build) forget(at []netip.Addr) error {
-	first, _ := n.Topo.Ports(0)
-	_, last := n.Topo.Ports(n.Topo.Servers - 1)
-	err := nl.ForgetUDP(n.engines[0].NetNS(), at, first, last)
+	first, size := n.Topo.AllPorts()
+	err := nl.ForgetUDP(n.engines[0].NetNS(), at, first, first+size-1)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPROTONOSUPPORT) {
 		return &platform.Unsupported{
 			Feature: "a published port that only its clients reach", Option: "CONFIG_NF_CT_NETLINK",

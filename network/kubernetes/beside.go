@@ -18,7 +18,7 @@ func (n *build) apart() error {
 	if n.borrowed() || place == 0 {
 		return nil
 	}
-	first, size := n.ports()
+	first, size := n.Topo.AllPorts()
 	n.Topo.FirstPort = first + place*size
 	if last := n.Topo.FirstPort + size - 1; last > kube.LastNodePort {
 		return &platform.Unsupported{

@@ -89,20 +89,13 @@ func (n *build) atAddress(reach func(from, to *plumb.Node, f network.Family) net
 // for services and the ephemeral range.
 const ownPorts = 9000
 
-// ports returns the first of the servers' ports, and how many there are.
-func (n *build) ports() (first, size int) {
-	first, _ = n.Topo.Ports(0)
-	_, last := n.Topo.Ports(n.Topo.Servers - 1)
-	return first, last - first + 1
-}
-
 // portsTried is how often ports of nodes are chosen at random, since some of them may be taken.
 const portsTried = 10
 
 // atFreePorts makes the services at free ports of the nodes.
 func (n *build) atFreePorts(ctx context.Context) error {
 	first, last := kube.UsualNodePorts()
-	_, size := n.ports()
+	_, size := n.Topo.AllPorts()
 	var err error
 	for range portsTried {
 		if last-first+1 < size {
@@ -129,7 +122,7 @@ func (n *build) atFreePorts(ctx context.Context) error {
 // atOwnPorts chooses ports of the nodes for servers that listen there, or whose pods have ports of their node. They are
 // random, since other programs have ports there, too, and another nettoll would otherwise have the same ones.
 func (n *build) atOwnPorts() {
-	usual, size := n.ports()
+	usual, size := n.Topo.AllPorts()
 	part := max(size, ownPorts/platform.MostPlaces)
 	n.Topo.FirstPort = usual + n.cluster.Place()*part + rand.IntN(max(1, part-size))
 }

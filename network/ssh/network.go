@@ -72,9 +72,8 @@ func begin(ctx context.Context, name string, topo network.Topology, p platform.P
 	}
 	site := &plumb.Site{Topo: topo, Beside: hosts.Machines[0].Place()}
 	if site.Beside > 0 { // servers of all networks share the ports of the machines
-		first, _ := topo.Ports(0)
-		_, last := topo.Ports(topo.Servers - 1)
-		site.Topo.FirstPort = first + site.Beside*(last-first+1)
+		first, size := topo.AllPorts()
+		site.Topo.FirstPort = first + site.Beside*size
 	}
 	site.Push("containers", hosts.Close)
 	for i, h := range hosts.Machines {
