@@ -102,7 +102,7 @@ var floors = []string{
 var written = []string{"record", "plan", "reference", "analysis", "report", "report/plot"}
 
 // contracts are the packages that the runner may import.
-var contracts = []string{"agent", "internal/atonce", "internal/emulated", "internal/oneline", "internal/wrap", "network", "plan", "platform", "record", "sampler", "workload"}
+var contracts = []string{"agent", "internal/atonce", "internal/await", "internal/emulated", "internal/oneline", "internal/wrap", "network", "plan", "platform", "record", "sampler", "workload"}
 
 // TestImports checks the direction of imports against docs/architecture.md.
 func TestImports(t *testing.T) {

@@ -60,21 +60,13 @@ func available(paths program.Paths, with cni) error {
 	if err == nil {
 		_, err = plugins()
 	}
-	if err == nil && !rootOfMachine() {
+	if err == nil && (os.Geteuid() != 0 || netns.OneUser()) {
 		err = &platform.Unsupported{Feature: "a private Kubernetes cluster", Option: "root on this machine itself", Remedy: "run as root"}
 	}
 	if err == nil {
 		err = daemon.Available()
 	}
 	return err
-}
-
-// rootOfMachine is false in an ordinary user's namespace: containerd gives files to users that do not exist
-// there.
-func rootOfMachine() bool {
-	users, err := os.ReadFile("/proc/self/uid_map")
-	f := strings.Fields(string(users))
-	return os.Geteuid() == 0 && err == nil && len(f) == 3 && f[2] != "1" // a single user
 }
 
 // usedPlugins are the CNI plugins of a node.

@@ -92,8 +92,8 @@ func (n *NS) RouteTo(to netip.Addr) (string, error) {
 	return leads(r, n.names()), nil
 }
 
-// mainTable returns the routes of the main table.
-func (n *NS) mainTable() ([]netlink.Route, error) {
+// MainTable returns the routes of the main table.
+func (n *NS) MainTable() ([]netlink.Route, error) {
 	routes, err := ask(func() ([]netlink.Route, error) {
 		return n.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{Table: unix.RT_TABLE_MAIN}, netlink.RT_FILTER_TABLE)
 	})
@@ -102,7 +102,7 @@ func (n *NS) mainTable() ([]netlink.Route, error) {
 
 // RouteDevices returns the device of each route of the main table that has one.
 func (n *NS) RouteDevices() (map[netip.Prefix]string, error) {
-	routes, err := n.mainTable()
+	routes, err := n.MainTable()
 	names, all := n.names(), map[netip.Prefix]string{}
 	for _, r := range routes {
 		if r.Dst == nil || r.Type != unix.RTN_UNICAST {
@@ -118,13 +118,13 @@ func (n *NS) RouteDevices() (map[netip.Prefix]string, error) {
 // RouteTable describes where every route of the main table leads, by its destination. Routes to
 // multicast and link-local addresses are left out.
 func (n *NS) RouteTable() (map[string]string, error) {
-	routes, err := n.mainTable()
+	routes, err := n.MainTable()
 	names, all := n.names(), map[string]string{}
 	for _, r := range routes {
 		if r.Dst != nil && (r.Dst.IP.IsLinkLocalUnicast() || r.Dst.IP.IsMulticast()) {
 			continue
 		}
-		what := destination(r.Dst)
+		what := Destination(r.Dst)
 		if what == "default" && r.Family == unix.AF_INET6 {
 			what = "default (IPv6)"
 		}
@@ -136,7 +136,8 @@ func (n *NS) RouteTable() (map[string]string, error) {
 	return all, err
 }
 
-func destination(n *net.IPNet) string {
+// Destination describes what a route leads to.
+func Destination(n *net.IPNet) string {
 	if n == nil {
 		return "default"
 	}

@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/moby/moby/client"
@@ -17,6 +15,7 @@ import (
 	"nettoll/docker/engine"
 	"nettoll/internal/atonce"
 	"nettoll/internal/cgroup"
+	"nettoll/internal/netns"
 	"nettoll/platform"
 )
 
@@ -117,10 +116,9 @@ func (d *Docker) Probe(ctx context.Context) error {
 	return err
 }
 
-// rootOfMachine fails in an ordinary user's namespace: dockerd gives files to users that do not exist there.
+// rootOfMachine fails where dockerd cannot give files to all users.
 func rootOfMachine() error {
-	users, err := os.ReadFile("/proc/self/uid_map")
-	if f := strings.Fields(string(users)); err == nil && len(f) == 3 && f[2] == "1" { // a single user
+	if netns.OneUser() {
 		return &platform.Unsupported{Feature: "a private Docker engine", Option: "root on this machine itself", Remedy: "run as root, or use an engine that is already running"}
 	}
 	return nil

@@ -4,16 +4,13 @@ package nltest
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/netns"
@@ -66,23 +63,17 @@ func device(d nl.Device) string {
 
 // routes returns the routes of the main table, except those to multicast and link-local addresses.
 func routes(n *nl.NS) (all []string, err error) {
-	var found []netlink.Route
-	for {
-		found, err = n.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{Table: unix.RT_TABLE_MAIN}, netlink.RT_FILTER_TABLE)
-		if !errors.Is(err, unix.EINTR) && !errors.Is(err, netlink.ErrDumpInterrupted) {
-			break
-		}
-	}
+	found, err := n.MainTable()
 	if err != nil {
-		return nil, fmt.Errorf("list routes: %w", err)
+		return nil, err
 	}
 	for _, r := range found {
 		if r.Dst != nil && (r.Dst.IP.IsLinkLocalUnicast() || r.Dst.IP.IsMulticast()) {
 			continue
 		}
-		s := "route " + destination(r.Dst)
+		s := "route " + nl.Destination(r.Dst)
 		if r.Type == unix.RTN_BLACKHOLE {
-			s = "route blackhole " + destination(r.Dst)
+			s = "route blackhole " + nl.Destination(r.Dst)
 		}
 		if r.Gw != nil {
 			s += " via " + r.Gw.String()
@@ -94,13 +85,6 @@ func routes(n *nl.NS) (all []string, err error) {
 	}
 	slices.Sort(all)
 	return all, nil
-}
-
-func destination(n *net.IPNet) string {
-	if n == nil || n.IP.IsUnspecified() {
-		return "default"
-	}
-	return n.String()
 }
 
 // besides are the parts of nft's output to remove: counters (first and by name), their values, and priorities.
