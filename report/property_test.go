@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -449,5 +450,33 @@ func TestFiguresInOtherUnitsAreLeftOut(t *testing.T) {
 	}
 	if v := newTrialsView(o.Trials); len(v.Columns) != 1 || v.Columns[0].Unit != "segments" {
 		t.Errorf("the page has the columns %+v", v.Columns)
+	}
+}
+
+// TestDescribedJSON: docs/format.md names what programs look for in the JSON report.
+func TestDescribedJSON(t *testing.T) {
+	text, err := os.ReadFile("../docs/format.md")
+	iferr.Fatal(t, err)
+	_, section, _ := strings.Cut(string(text), "## Reports for programs")
+	res, o := specimenResult()
+	var d struct {
+		Scenarios []struct {
+			Networks []struct{ Metrics []map[string]any }
+		}
+	}
+	var all map[string]any
+	b := []byte(write(t, "json", res, o))
+	iferr.Fatal(t, json.Unmarshal(b, &d))
+	iferr.Fatal(t, json.Unmarshal(b, &all))
+	figure := d.Scenarios[0].Networks[1].Metrics[0]
+	for _, keys := range []map[string]any{all, figure, figure["vs_native"].(map[string]any)} {
+		for key := range keys {
+			if !strings.Contains(section, "`"+key+"`") {
+				t.Errorf("docs/format.md does not describe %s", key)
+			}
+		}
+	}
+	if v := fmt.Sprintf("`schema_version` is %v;", all["schema_version"]); !strings.Contains(section, v) {
+		t.Errorf("docs/format.md does not say that the %s", v)
 	}
 }
