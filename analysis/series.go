@@ -149,7 +149,7 @@ func perRound(points []Point) []Point {
 	return out
 }
 
-// ValueOf returns the value of a metric in a trial, in its base unit. It has none if it was written in another unit.
+// ValueOf returns the value of a metric in a trial, in its base unit. One in another unit, or an impossible one, does not count.
 func ValueOf(t *record.Trial, k record.Kind) (value float64, has bool) {
 	m, has := t.Metrics[k.Name]
 	return m.Value, has && usable(k, m)
