@@ -24,7 +24,7 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 		return usagef("--resume uses the networks of its run file; leave out %s", args[0])
 	}
 	if name := f.contradictsResume(cmd.Flags()); name != "" {
-		return usagef("--resume uses the settings of its run file; leave out --%s", name)
+		return usagef("--resume keeps to its run file; leave out --%s", name)
 	}
 	if info, err := os.Stat(f.resume); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
 		return usagef("--resume %s: only a regular file can be resumed", f.resume)

@@ -45,7 +45,7 @@ func (a *app) runCommand() *cobra.Command {
 native. Without arguments it measures the suite "quick" in a minute.
 
 Every finished trial is one line of the run file, on disk before the next begins.
-Ctrl-C ends the run with a report of its trials so far; --resume continues it.
+Ctrl-C ends the run with a report of its trials so far; --resume resumes it.
 
 The exit status is 0 when everything that can run here has a good trial, even if single
 trials failed, which the report counts; 1 when something has no good trial, also if the time
