@@ -383,7 +383,7 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 	run := record.Run{
 		ID: newID(), Started: now.UTC(), Version: origin.Version(), Note: suite.Note,
 		Suite: suite.Name, Machine: m, Settings: set, Cells: cells,
-		Source: suite.Source, Skips: skipsOf(suite, f.known()), Tools: versions(ctx, cells, toolByName(a.paths)),
+		Source: suite.Source, Skips: skipsOf(suite, f.known()), Tools: versions(ctx, cells, toolByName(a.paths)), Conflists: a.cni.sums(),
 		Instance: suite.Instance, Price: suite.Price,
 	}
 	e, err := a.venue(ctx, &f, run)
@@ -449,7 +449,8 @@ func create(name string, run record.Run) (path string, w *record.Writer, err err
 		if path = stem + ".ndjson"; n > 1 {
 			path = fmt.Sprintf("%s-%d.ndjson", stem, n)
 		}
-		if !ownPage(pageOf(path), run.ID) {
+		if _, no := os.Lstat(pageOf(path)); no == nil && !ownPage(pageOf(path), run.ID) {
+			err = fs.ErrExist
 			continue
 		}
 		if w, err = record.Create(path, run); !errors.Is(err, fs.ErrExist) {
@@ -487,7 +488,8 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 	err = cmp.Or(err, w.End(end))
 	left := e.leave(ctx)
 	if left != nil {
-		left = fmt.Errorf("%w; nettoll clean --yes removes what is left", left)
+		clean := append([]string{"nettoll", "clean", "--yes"}, record.Each(f.at, func(at string) string { return "--docker-host " + at })...)
+		left = fmt.Errorf("%w; %s removes what is left", left, strings.Join(clean, " "))
 	}
 	if err == nil {
 		return a.leftBehind(a.conclude(path, f, end.Reason), left)
