@@ -27,11 +27,12 @@ type Run struct {
 	Settings      Settings  `json:"settings"`
 	Cells         []Cell    `json:"cells"` // all planned cells, including native ones
 
-	Source   string            `json:"source,omitempty"`      // name of the source of published figures that the suite repeats
-	Skips    []Skip            `json:"skips,omitempty"`       // networks that the suite deliberately leaves out
-	Tools    map[string]string `json:"tools,omitempty"`       // versions of the available tools
-	Instance string            `json:"instance,omitempty"`    // name of the machine's instance type, if it is rented
-	Price    float64           `json:"price_usd_h,omitempty"` // of the machine, dollars per hour
+	Source    string            `json:"source,omitempty"`      // name of the source of published figures that the suite repeats
+	Skips     []Skip            `json:"skips,omitempty"`       // networks that the suite deliberately leaves out
+	Tools     map[string]string `json:"tools,omitempty"`       // versions of the available tools
+	Conflists map[string]string `json:"conflists,omitempty"`   // SHA-256 of the user's CNI conflists, by the network of each
+	Instance  string            `json:"instance,omitempty"`    // name of the machine's instance type, if it is rented
+	Price     float64           `json:"price_usd_h,omitempty"` // of the machine, dollars per hour
 }
 
 // Skip is a network that a suite leaves out, and why.

@@ -126,12 +126,28 @@ func (f cniFlags) used(networks []string) error {
 	return nil
 }
 
+// sums returns the sums of the conflists that were given, by their networks.
+func (f cniFlags) sums() map[string]string {
+	var sums map[string]string
+	for i, name := range f.given() {
+		if sums == nil {
+			sums = map[string]string{}
+		}
+		sums[name] = f.lists[i].Sum()
+	}
+	return sums
+}
+
 // resumes returns an error unless the conflists of a run to be resumed are given.
-func (f cniFlags) resumes(cells []record.Cell) error {
-	known := f.names()
-	for _, c := range cells {
-		if strings.HasPrefix(c.Network, cniAll+"-") && !slices.Contains(known, c.Network) {
+func (f cniFlags) resumes(run record.Run) error {
+	known, sums := f.names(), f.sums()
+	for _, c := range run.Cells {
+		switch was := run.Conflists[c.Network]; {
+		case !strings.HasPrefix(c.Network, cniAll+"-"):
+		case !slices.Contains(known, c.Network):
 			return usagef("--resume: the run measures %s: name its conflist again with --cni-conf", c.Network)
+		case was != "" && was != sums[c.Network]:
+			return usagef("--resume: the run began with another conflist for %s; give that one with --cni-conf, or begin another run", c.Network)
 		}
 	}
 	return nil

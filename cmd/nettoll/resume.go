@@ -40,7 +40,7 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 	if !ownID(file.Run.ID) {
 		return usagef("--resume %s: its id is %q, and must be at least %d hexadecimal digits; begin another run", f.resume, file.Run.ID, shortestID)
 	}
-	if err := f.cni.resumes(file.Run.Cells); err != nil {
+	if err := f.cni.resumes(file.Run); err != nil {
 		return err
 	}
 	set := f.limits(file.Run.Settings)
@@ -58,14 +58,14 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 		return err
 	}
 	f.done = doneRounds(file)
+	here := versions(cmd.Context(), file.Run.Cells, toolByName(a.paths)) // without those that an interrupt kept from answering
+	if err := cmp.Or(cmd.Context().Err(), sameMachine(file.Run.Machine), sameTools(file.Run.Cells, file.Run.Tools, here)); err != nil {
+		return err
+	}
 	if f.dryRun {
 		return a.dryRun(cmd.Context(), f, notSkipped(file), skippedBefore(file), set)
 	}
 	if err := cmp.Or(f.reachable("--resume", f.resume, file.Run.Cells), f.checkTime(notSkipped(file), set)); err != nil {
-		return err
-	}
-	here := versions(cmd.Context(), file.Run.Cells, toolByName(a.paths)) // without those that an interrupt kept from answering
-	if err := cmp.Or(cmd.Context().Err(), sameMachine(file.Run.Machine), sameTools(file.Run.Cells, file.Run.Tools, here)); err != nil {
 		return err
 	}
 	return a.where(cmd.Context(), &f, file.Run.Cells, func(ctx context.Context) error {

@@ -2,6 +2,7 @@ package cni
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +24,9 @@ type Conflist struct {
 	File string
 	list *libcni.NetworkConfigList
 }
+
+// Sum returns the SHA-256 of its text, in hexadecimal.
+func (c *Conflist) Sum() string { return fmt.Sprintf("%x", sha256.Sum256(c.list.Bytes)) }
 
 // largest is the largest size of a conflist. Real ones have a few KiB.
 const largest = 1 << 20 // bytes
