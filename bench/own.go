@@ -183,8 +183,11 @@ func memory(ctx context.Context, w *work) error {
 	for {
 		select {
 		case err := <-done:
-			if err != nil || early == 0 || late == 0 {
-				return fmt.Errorf("a run of many trials: %w (memory read: %v, %v)", err, early, late)
+			if err != nil {
+				return fmt.Errorf("a run of many trials: %w", err)
+			}
+			if early == 0 || late == 0 {
+				return fmt.Errorf("the memory of a run of many trials was not read: %v and %v bytes", early, late)
 			}
 			ratios{late / early}.show(fmt.Sprintf("memory after %d trials ÷ after %d", lateTrials, earlyTrials), false, 1.25)
 			return nil

@@ -22,6 +22,7 @@ import (
 	"nettoll/agent"
 	"nettoll/analysis"
 	"nettoll/internal/handlers"
+	"nettoll/internal/oneline"
 	"nettoll/network"
 	"nettoll/network/kernel"
 	"nettoll/plan"
@@ -72,7 +73,7 @@ func (w *work) run(ctx context.Context, name string, args ...string) (*record.Fi
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.As(err, &ended) && ended.ExitCode() == 1:
-		fmt.Fprintf(os.Stderr, "%s: not everything could be measured\n", name)
+		fmt.Fprintf(os.Stderr, "%s: not everything could be measured: %s\n", name, oneline.Last(says.String(), 1))
 	case err != nil:
 		return nil, fmt.Errorf("nettoll run %s: %w\n%s", strings.Join(args, " "), err, says.String())
 	}

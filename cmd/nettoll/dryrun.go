@@ -95,7 +95,7 @@ func (a *app) showPlan(f runFlags, cells []record.Cell, skips []plan.Skip, set r
 			fmt.Fprintf(&out, "Note: %s.\n", text)
 		}
 	}
-	if long {
+	if long && !f.yes {
 		fmt.Fprintln(&out, "That may be more than an hour, which needs --yes or --time-budget.")
 	}
 	_, err := a.stdout.Write(out.Bytes())

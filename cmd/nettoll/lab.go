@@ -40,8 +40,9 @@ type labFlags struct {
 func (a *app) labCommand() *cobra.Command {
 	var f labFlags
 	cmd := &cobra.Command{
-		Use:   "lab NETWORK|swarm|kubernetes [-- COMMAND [ARG...]]",
-		Short: "Build a network and run a shell or a command inside it",
+		Use:                   "lab NETWORK|swarm|kubernetes [flags] [-- COMMAND [ARG...]]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Build a network and run a shell or a command inside it",
 		Long: `Build a network in a lab and run a shell, or a command, in the
 client's network namespace, so that anyone can look at it with ping, tcpdump or
 iperf3. "ip netns exec NAME COMMAND" reaches the other namespaces; the banner names
@@ -140,6 +141,8 @@ func (f labFlags) resolve(name string, paths program.Paths, conflists cniFlags) 
 		err = usagef("--servers %d, --clients %d: at least 1 of each is needed", f.servers, f.clients)
 	case busiest > limit:
 		err = usagef("--servers %d, --clients %d: one host would hold %d, %s takes %d there", f.servers, f.clients, busiest, name, limit)
+	case topo.Hosts == 1 && f.underlay != "":
+		err = usagef("--underlay: one host has no link to others; add --hosts 2, or leave it out")
 	default:
 		topo.Underlay, err = f.shape()
 	}
@@ -317,6 +320,9 @@ func (f *nodeFlags) check(fl *pflag.FlagSet, name string, hasNodes bool) error {
 		if fl.Changed(other) {
 			return usagef("--%s: lab %s takes only %s and --underlay", other, name, takes)
 		}
+	}
+	if fl.Changed("underlay") && f.count(name) == 1 {
+		return usagef("--underlay: one node has no link to others; add --nodes 2, or leave it out")
 	}
 	if fl.Changed("nodes") && (f.nodes < 1 || f.nodes > plan.MaxHosts) {
 		return usagef("--nodes %d: 1 to %d are possible", f.nodes, plan.MaxHosts)
