@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -342,12 +343,14 @@ func TestCSV(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		seen := map[*figure]bool{}
 		for _, l := range lines[1:] {
 			at := func(column string) string { return l[slices.Index(lines[0], column)] }
 			if at("metric") == "" || derived(at("metric")) {
 				continue
 			}
 			c := r.cellLike(at)
+			seen[want[c][at("metric")]] = true
 			what := fmt.Sprintf("%s: %s of %s", name, at("metric"), c.Network)
 			f := want[c][at("metric")]
 			if f == nil {
@@ -379,6 +382,13 @@ func TestCSV(t *testing.T) {
 			}
 			if c0.primary {
 				check("adjusted_p", c0.known, c0.adjusted)
+			}
+		}
+		for c, metrics := range want {
+			for metric, f := range metrics {
+				if answers[c.Workload+"/"+metric] && !seen[f] {
+					t.Errorf("%s: %s of %s in %s is missing", name, metric, c.Network, c.Workload)
+				}
 			}
 		}
 	}
@@ -449,15 +459,23 @@ func TestOpenMetrics(t *testing.T) {
 	}
 }
 
-// A line of the benchmark format is a trial, with its own values.
+// benchMetrics are the metrics of units of the benchmark format.
+var benchMetrics = map[string]string{
+	"bit/s": "throughput", "transactions/s": "transaction_rate", "p50-sec": "latency_p50", "p90-sec": "latency_p90", "p99-sec": "latency_p99",
+	"cpu-sec/GB": "cpu_per_gb", "retransmits": "retransmits",
+}
+
+// A line of the benchmark format is a trial, with its own values. Each value of a trial is there once.
 func TestBench(t *testing.T) {
 	for _, name := range runs {
 		r := readRun(t, "../testdata/"+name+".ndjson")
-		values := map[string]bool{}
+		values, left := map[string]bool{}, map[string]int{} // how often each value of a metric is expected
 		for _, metrics := range r.values {
-			for _, rounds := range metrics {
+			for metric, rounds := range metrics {
 				for _, v := range rounds {
-					values[strconv.FormatFloat(v, 'g', -1, 64)] = true
+					text := strconv.FormatFloat(v, 'g', -1, 64)
+					values[text] = true
+					left[metric+" "+text]++
 				}
 			}
 		}
@@ -467,9 +485,16 @@ func TestBench(t *testing.T) {
 				continue
 			}
 			for i := 2; i < len(fields); i += 2 {
-				if !values[fields[i]] {
-					t.Errorf("%s: no trial has %s %s", name, fields[i], fields[i+1])
+				metric, known := benchMetrics[fields[i+1]]
+				left[metric+" "+fields[i]]--
+				if !values[fields[i]] || known && left[metric+" "+fields[i]] < 0 {
+					t.Errorf("%s: no trial has %s %s, or not so often", name, fields[i], fields[i+1])
 				}
+			}
+		}
+		for value, n := range left {
+			if metric, _, _ := strings.Cut(value, " "); n > 0 && slices.Contains(slices.Collect(maps.Values(benchMetrics)), metric) {
+				t.Errorf("%s: %s is missing %d times", name, value, n)
 			}
 		}
 	}
