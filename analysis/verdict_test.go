@@ -244,7 +244,11 @@ func TestExtremesOfOtherRounds(t *testing.T) {
 			trials = append(trials, throughputTrial(c, round, 10e9*share*(1+0.001*math.Sin(float64(5*round+3*i)))))
 		}
 	}
-	for _, e := range Analyze(fileOf(trials...)).Scenarios[0].Extremes {
+	extremes := Analyze(fileOf(trials...)).Scenarios[0].Extremes
+	if len(extremes) != 2 {
+		t.Errorf("%d extremes", len(extremes))
+	}
+	for _, e := range extremes {
 		if want := map[bool]string{true: "known", false: "on"}[e.Highest]; e.Network.Network != want || e.Ratio.Outcome != Different || e.Shown() {
 			t.Errorf("highest %v: %s, shown %v, %+v", e.Highest, e.Network.Network, e.Shown(), e.Ratio)
 		}
@@ -259,12 +263,18 @@ func TestExtremesWithoutARatio(t *testing.T) {
 			trials[i].Metrics[record.Throughput] = record.Metric{Value: 0, Unit: "bit/s"}
 		}
 	}
+	others := 0
 	for _, s := range Analyze(fileOf(trials...)).Scenarios {
 		for _, e := range s.Extremes {
-			if e.Kind.Name == record.Throughput {
+			if e.Kind.Name != record.Throughput {
+				others++
+			} else {
 				t.Errorf("highest %v: %s, %+v", e.Highest, e.Network.Network, e.Ratio)
 			}
 		}
+	}
+	if others == 0 {
+		t.Error("no other metric has extremes")
 	}
 }
 

@@ -64,6 +64,8 @@ func TestFiguresAreThoseOfTheWholeFile(t *testing.T) {
 		"a slice of nothing":    runLine + trial(`,"slices":[{"at_s":-5}]`),
 		"a version of a kind":   runLine + trial(`,"schema_version":"one"`),
 		"a type twice":          runLine + trial(`,"type":"end"`),
+		"a cell twice":          runLine + trial(`,"cell":{}`),
+		"endpoints twice":       runLine + trial(`,"endpoints":[],"endpoints":[]`),
 		"no cell":               runLine + trialLine + `{"type":"trial","cell":{},"round":1,"status":"ok"}` + "\n",
 		"the second is wrong":   runLine + trialLine + strings.Replace(trialLine, `"round":1`, `"round":0`, 1) + trialLine + `{"type":"?"}` + "\n",
 		"a second run":          runLine + trialLine + runLine,
