@@ -53,7 +53,7 @@ func TestDeviceThatGoesIsAFault(t *testing.T) {
 	iferr.Fatal(t, err)
 	const want = "udp-overlay on h1: nothing is carried any more from overlay-packet to the underlay: "
 	got := fault(t, n)
-	for got == "" { // until the process has noticed
+	for over := time.Now().Add(time.Minute); got == "" && time.Now().Before(over); { // until the process has noticed
 		time.Sleep(time.Millisecond)
 		got = fault(t, n)
 	}
