@@ -9,3 +9,6 @@ func SetLastWords(long time.Duration) (undo func()) {
 	lastWords = long
 	return func() { lastWords = was }
 }
+
+// Unpack is what receives a program.
+var Unpack = unpack

@@ -1,13 +1,21 @@
 package remote_test
 
 import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
 	"errors"
+	"fmt"
+	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
 	"nettoll/docker/rootfs"
 	"nettoll/internal/bootstrap"
+	"nettoll/internal/remote"
+	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 	"nettoll/platform/platformtest"
 )
@@ -66,5 +74,27 @@ func TestSend(t *testing.T) {
 	}
 	if h, _ := there(t); h.Facts().Send != nil {
 		t.Error("a machine gets programs, and there are no tools for it")
+	}
+}
+
+// TestUnpack has a program that arrives whole, and one that is another than was announced.
+func TestUnpack(t *testing.T) {
+	const text = "a program"
+	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
+	pack := func() io.Reader {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		_, err := io.WriteString(w, text)
+		iferr.Fatal(t, errors.Join(err, w.Close()))
+		return &b
+	}
+	f, err := remote.Unpack(pack(), sum)
+	iferr.Fatal(t, err)
+	defer f.Close()
+	if got, err := os.ReadFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd())); err != nil || string(got) != text {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := remote.Unpack(pack(), strings.Repeat("0", len(sum))); err == nil || err.Error() != "receive a program: its SHA-256 differs" {
+		t.Error(err)
 	}
 }
