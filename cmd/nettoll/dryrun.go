@@ -33,7 +33,12 @@ func (a *app) dryRun(ctx context.Context, f runFlags, cells []record.Cell, skips
 	if !refused(ctx, err) {
 		return err
 	}
-	return a.showPlan(f, cells, skips, set, impossible{reasons: []reason{{[]string{"all of it"}, told(err.Error())}}})
+	return a.showPlan(f, cells, skips, set, allOfIt(err))
+}
+
+// allOfIt says why nothing can run here.
+func allOfIt(err error) impossible {
+	return impossible{reasons: []reason{{[]string{"all of it"}, told(err.Error())}}}
 }
 
 // showPlan prints a plan, and the parts of it that cannot run here.

@@ -67,7 +67,10 @@ the shell on its first node, where KUBECONFIG points to the API server.`,
 			}
 			return nil
 		},
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
 			return append(platforms()[0].names(), labSwarm, labKubernetes), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
@@ -78,6 +81,7 @@ the shell on its first node, where KUBECONFIG points to the API server.`,
 	fl.StringVar(&f.underlay, "underlay", "", "shape of the link between hosts, such as rate=1G,delay=1ms")
 	fl.StringVar(&f.in, "in", "", "namespace to run in (default: the first client's)")
 	f.nodes.add(fl)
+	completeValues(cmd, map[string]func() []string{"cni": cniNames})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if given := a.cni.given(); len(given) > 0 && args[0] != cniAll && !slices.Contains(given, args[0]) {
 			return usagef("--cni-conf %s: lab %s is another network; write lab %s, or leave it out", a.cni.conf[0], args[0], given[0])

@@ -77,7 +77,15 @@ func (a *app) listCommand() *cobra.Command {
   nettoll list networks docker     the networks of one platform
   nettoll list networks calico     the networks called calico-...
   nettoll list suites`,
-		ValidArgs: names,
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			switch {
+			case len(args) == 0:
+				return names, cobra.ShellCompDirectiveNoFileComp
+			case len(args) == 1 && args[0] == "networks":
+				return append(platformNames(), networkNames()...), cobra.ShellCompDirectiveNoFileComp
+			}
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		},
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usagef("list what? networks, workloads, tools, platforms, suites or instances")

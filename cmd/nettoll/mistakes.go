@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"slices"
@@ -47,6 +48,9 @@ func valueFault(f *pflag.Flag, text string, err error) string {
 	if o, ok := v.(*once); ok {
 		v = o.Value
 	}
+	if errors.As(err, new(*csv.ParseError)) {
+		return "is not a list; write values with commas between them, and no quotes"
+	}
 	switch v.Type() {
 	case "int", "uint64", "intSlice":
 		whole := "write digits, such as 2"
@@ -66,8 +70,6 @@ func valueFault(f *pflag.Flag, text string, err error) string {
 		return "is not a truth value; write true or false"
 	case "stringToString":
 		return "is not NAME=FILE; write for example iperf3=/opt/iperf3"
-	case "stringSlice":
-		return "is not a list; write names with commas between them, and no quotes"
 	}
 	return err.Error()
 }

@@ -59,10 +59,13 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 	}
 	f.done = doneRounds(file)
 	here := versions(cmd.Context(), file.Run.Cells, toolByName(a.paths)) // without those that an interrupt kept from answering
-	if err := cmp.Or(cmd.Context().Err(), sameMachine(file.Run.Machine), sameTools(file.Run.Cells, file.Run.Tools, here)); err != nil {
-		return err
-	}
-	if f.dryRun {
+	unlike := cmp.Or(cmd.Context().Err(), sameMachine(file.Run.Machine), sameTools(file.Run.Cells, file.Run.Tools, here))
+	switch {
+	case unlike != nil && f.dryRun:
+		return a.showPlan(f, notSkipped(file), skippedBefore(file), set, allOfIt(unlike))
+	case unlike != nil:
+		return unlike
+	case f.dryRun:
 		return a.dryRun(cmd.Context(), f, notSkipped(file), skippedBefore(file), set)
 	}
 	if err := cmp.Or(f.reachable("--resume", f.resume, file.Run.Cells), f.checkTime(notSkipped(file), set)); err != nil {

@@ -15,7 +15,10 @@ func (a *app) suiteCommand() *cobra.Command {
 		Example: `  nettoll suite show quick
   nettoll suite show full >mine.yaml`,
 		Args: oneArg("suite show takes one suite, not %d; nettoll list suites shows those that are built in"),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
 			return plan.Names(), cobra.ShellCompDirectiveDefault
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
