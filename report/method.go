@@ -229,8 +229,9 @@ func multiplicity(res analysis.Result) string {
 	}
 	var joint phrases
 	joint.add(m.Different > 0, "that they claim")
-	joint.add(m.Costs > 0, "in CPU cost ("+countOf(m.Costs, "comparison")+")")
-	joint.add(m.Extremes > 0 && slices.ContainsFunc(apart(res), func(g group) bool { return len(g.sentences()) > mostSentences }),
+	joint.add(costsDiffer(res), "in CPU cost ("+countOf(m.Costs, "comparison")+")")
+	ends := slices.ContainsFunc(res.Scenarios, func(s analysis.Scenario) bool { return slices.ContainsFunc(s.Extremes, analysis.Extreme.Shown) })
+	joint.add(ends && slices.ContainsFunc(apart(res), func(g group) bool { return len(g.sentences()) > mostSentences }),
 		"between the first or last network and the next ("+countOf(m.Extremes, "comparison")+")")
 	if len(joint) == 0 {
 		return text
@@ -240,6 +241,18 @@ func multiplicity(res analysis.Result) string {
 		text += ", each family separately"
 	}
 	return text + "."
+}
+
+// costsDiffer reports whether any CPU cost is different, by the comparisons of that family.
+func costsDiffer(res analysis.Result) bool {
+	for _, r := range res.Rows() {
+		for _, name := range []string{record.CPUPerGB, record.CPUPerTransaction} {
+			if f, ok := r.Figure(name); ok && f.Ratio != nil && !f.Ratio.Primary && f.Ratio.Verdict == analysis.Different {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // boldRemark explains bold changes.
