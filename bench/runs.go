@@ -22,7 +22,6 @@ import (
 	"nettoll/agent"
 	"nettoll/analysis"
 	"nettoll/internal/handlers"
-	"nettoll/internal/oneline"
 	"nettoll/network"
 	"nettoll/network/kernel"
 	"nettoll/plan"
@@ -72,12 +71,17 @@ func (w *work) run(ctx context.Context, name string, args ...string) (*record.Fi
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case errors.As(err, &ended) && ended.ExitCode() == 1:
-		fmt.Fprintf(os.Stderr, "%s: not everything could be measured: %s\n", name, oneline.Last(says.String(), 1))
+	case errors.As(err, &ended) && ended.ExitCode() == 1 && exists(file): // otherwise the run has never begun
+		fmt.Fprintf(os.Stderr, "%s: not everything could be measured\n", name)
 	case err != nil:
 		return nil, fmt.Errorf("nettoll run %s: %w\n%s", strings.Join(args, " "), err, says.String())
 	}
 	return w.read(name)
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }
 
 // placeOf returns where a run file is kept.
