@@ -146,7 +146,7 @@ func (f labFlags) resolve(name string, paths program.Paths, conflists cniFlags) 
 	case busiest > limit:
 		err = usagef("--servers %d, --clients %d: one host would hold %d, %s takes %d there", f.servers, f.clients, busiest, name, limit)
 	case topo.Hosts == 1 && f.underlay != "":
-		err = usagef("--underlay: one host has no link to others; add --hosts 2, or leave it out")
+		err = usagef("--underlay: one host has no link to others; leave it out, or take a network between hosts (--hosts 2)")
 	default:
 		topo.Underlay, err = f.shape()
 	}

@@ -59,7 +59,10 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 	}
 	f.done = doneRounds(file)
 	here := versions(cmd.Context(), file.Run.Cells, toolByName(a.paths)) // without those that an interrupt kept from answering
-	unlike := cmp.Or(cmd.Context().Err(), sameMachine(file.Run.Machine), sameTools(file.Run.Cells, file.Run.Tools, here))
+	if err := cmd.Context().Err(); err != nil {
+		return err
+	}
+	unlike := cmp.Or(sameMachine(file.Run.Machine), sameTools(file.Run.Cells, file.Run.Tools, here))
 	switch {
 	case unlike != nil && f.dryRun:
 		return a.showPlan(f, notSkipped(file), skippedBefore(file), set, allOfIt(unlike))
