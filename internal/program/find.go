@@ -1,14 +1,11 @@
 package program
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os/exec"
 	"path/filepath"
-	"time"
 
 	"nettoll/internal/beside"
 	"nettoll/platform"
@@ -64,21 +61,4 @@ func (p Paths) Locate(name, get string) (string, error) {
 
 func remedy(name, get string) string {
 	return fmt.Sprintf("%s, or give its path with --tool-path %s=FILE", get, name)
-}
-
-// versionTime bounds how long a program may take to print its version, also on a busy machine.
-const versionTime = 20 * time.Second
-
-// Say runs a program here and returns its output on both streams, for reading its version. Its exit
-// status does not matter: some programs answer --version with 1.
-func Say(ctx context.Context, path string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, versionTime)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.WaitDelay = time.Second
-	out, err := cmd.CombinedOutput()
-	if err != nil && !errors.As(err, new(*exec.ExitError)) || ctx.Err() != nil {
-		return "", fmt.Errorf("%s: %w", path, errors.Join(err, ctx.Err()))
-	}
-	return string(bytes.TrimSpace(out)), nil
 }

@@ -21,6 +21,8 @@ const (
 	methodStop    = "program.stop"    // stopParams → stopped
 	methodRun     = "program.run"     // runParams → runResult
 	methodBuffers = "program.buffers" // buffersParams → granted
+	methodSum     = "program.sum"     // sumParams → string
+	methodSay     = "program.say"     // sayParams → string
 )
 
 type serveParams struct {
@@ -87,6 +89,8 @@ func Handlers() map[string]agent.Handler {
 		methodStop:    agent.Typed(h.stop),
 		methodRun:     agent.Typed(run),
 		methodBuffers: agent.Typed(buffers),
+		methodSum:     agent.Typed(sum),
+		methodSay:     agent.Typed(say),
 	}
 }
 

@@ -13,11 +13,9 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/workload"
 )
@@ -143,64 +141,6 @@ func (p placed) pack() (pack workload.Pack, err error) {
 	return pack, nil
 }
 
-// version returns the client's version, followed by the server's where it differs:
-// "7.0.15+redis-server-7.2".
-func (p placed) version(ctx context.Context) (string, error) {
-	found, err := p.find()
-	if err != nil {
-		return "", err
-	}
-	var versions []string
-	for _, asked := range p.tool.Programs {
-		if asked.Says == nil {
-			continue
-		}
-		v, err := asked.version(ctx, found[asked.Name])
-		if err != nil {
-			return "", err
-		}
-		if len(versions) == 0 {
-			versions = append(versions, v)
-		} else if v != versions[0] {
-			versions = append(versions, asked.Name+"-"+v)
-		}
-	}
-	return strings.Join(versions, "+"), nil
-}
-
-// version makes the program print its version, which must not be too old.
-func (f Program) version(ctx context.Context, path string) (string, error) {
-	said, err := Say(ctx, path, f.Flag)
-	if err != nil {
-		return "", err
-	}
-	m := f.Says.FindStringSubmatch(said)
-	needs := fmt.Sprintf("%s %s or later", f.Name, f.Oldest)
-	switch {
-	case m != nil && (f.Oldest == "" || !older(m[1], f.Oldest)):
-		return m[1], nil
-	case f.Oldest == "":
-		return "", fmt.Errorf("%s %s printed %.80q, which is not a version", path, f.Flag, said)
-	case m == nil:
-		err = fmt.Errorf("%s is not %s: it reports its version as %.60q", path, needs, said)
-	default:
-		err = fmt.Errorf("%s is version %s", path, m[1])
-	}
-	return "", &platform.Unsupported{Feature: f.Name, Option: needs, Remedy: remedy(f.Name, f.get()) + "; tested with " + f.Tested, Err: err}
-}
-
-// older compares versions such as "3.12" and "18beta1" by their numbers.
-func older(version, than string) bool {
-	byNumber := func(a, b string) int { return cmp.Compare(leading(a), leading(b)) }
-	return slices.CompareFunc(strings.Split(version, "."), strings.Split(than, "."), byNumber) < 0
-}
-
-// leading returns the number that a text begins with, or 0.
-func leading(text string) int {
-	n, _ := strconv.Atoi(text[:len(text)-len(strings.TrimLeft(text, "0123456789"))])
-	return n
-}
-
 // run drives a trial; an error begins with the tool's name.
 func (p placed) run(ctx context.Context, job workload.Job) (workload.Result, error) {
 	found, err := p.find()
@@ -242,6 +182,10 @@ func (t Tool) Trial(job workload.Job, found Paths) (trial Trial, err error) {
 		return trial, fmt.Errorf("it does not drive %s", job.Workload)
 	}
 	trial.Explain, trial.Alone = t.Explain, t.Pack == nil
+	trial.Programs = map[string]Program{}
+	for _, p := range t.Programs {
+		trial.Programs[found[p.Name]] = p
+	}
 	if trial.Lead, trial.Window = Window(job); t.NoWarmup {
 		trial.Lead = 0
 	}

@@ -35,6 +35,9 @@ type Trial struct {
 	Explain func(stdout string) string
 	// Alone says that the programs need no files of their machine but their libraries.
 	Alone bool
+	// Programs are those with versions, by their paths here: another program that an endpoint has in place of one is asked
+	// for its version.
+	Programs map[string]Program
 }
 
 // Server is a program that is started before the clients. Equal servers in one endpoint are started once.
@@ -89,7 +92,7 @@ func Run(ctx context.Context, job workload.Job, t Trial) (Outcome, error) {
 	if len(t.Clients) == 0 {
 		return Outcome{}, errors.New("no clients")
 	}
-	r := &running{agents: map[platform.Endpoint]*agent.Client{}}
+	r := &running{agents: map[platform.Endpoint]*agent.Client{}, programs: t.Programs, asked: map[asked]bool{}}
 	defer r.dismiss()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -114,7 +117,7 @@ func (r *running) drive(ctx context.Context, job workload.Job, t Trial) ([]runRe
 		c := &t.Clients[i]
 		var err error
 		if agents[i], err = r.agent(ctx, c.Endpoint); err == nil {
-			c.Command, err = c.Command.at(ctx, c.Endpoint, t.Alone)
+			c.Command, err = r.command(ctx, agents[i], c.Endpoint, c.Command, t.Alone)
 		}
 		if err != nil {
 			return nil, err
@@ -139,11 +142,13 @@ func (r *running) drive(ctx context.Context, job workload.Job, t Trial) ([]runRe
 
 // running holds the servers of a trial and the agents in all its endpoints.
 type running struct {
-	agents  map[platform.Endpoint]*agent.Client
-	owned   []*agent.Client
-	servers []serving
-	places  []int // index into servers of each of the trial's servers
-	failed  error // of observing
+	agents   map[platform.Endpoint]*agent.Client
+	owned    []*agent.Client
+	programs map[string]Program // of the trial
+	asked    map[asked]bool     // which versions are known
+	servers  []serving
+	places   []int // index into servers of each of the trial's servers
+	failed   error // of observing
 
 	warnings []record.Warning
 }
@@ -193,7 +198,7 @@ func (r *running) serve(ctx context.Context, s Server, alone bool) error {
 		return err
 	}
 	v := serving{Server: s, agent: a, id: int(lastServer.Add(1))}
-	command, err := s.Command.at(ctx, s.Endpoint, alone)
+	command, err := r.command(ctx, a, s.Endpoint, s.Command, alone)
 	if err != nil {
 		return fmt.Errorf("server %s: %w", s.Endpoint.Name(), err)
 	}
@@ -216,15 +221,15 @@ func (r *running) serve(ctx context.Context, s Server, alone bool) error {
 	return nil
 }
 
-// at returns the command as it is started at an endpoint, to whose machine the program may have to be sent.
-func (c Command) at(ctx context.Context, e platform.Endpoint, alone bool) (Command, error) {
-	send := e.Facts().Send
-	if send == nil || !filepath.IsAbs(c.Path) {
-		return c, nil
+// command returns the command as it is started at an endpoint, to whose machine the program may have to be sent.
+func (r *running) command(ctx context.Context, a *agent.Client, e platform.Endpoint, c Command, alone bool) (Command, error) {
+	if send := e.Facts().Send; send != nil && filepath.IsAbs(c.Path) {
+		var err error
+		if c.Sent, err = send(ctx, c.Path, alone); err != nil {
+			return c, err
+		}
 	}
-	var err error
-	c.Sent, err = send(ctx, c.Path, alone)
-	return c, err
+	return c, r.checkVersion(ctx, a, e, c)
 }
 
 // observe measures the CPU time of all servers over the window.
