@@ -87,7 +87,8 @@ func (f *runFlags) suitClusters(cells []record.Cell) error {
 		}
 	}
 	if f.cluster {
-		return nil
+		_, err := packs(of, f.paths)
+		return err
 	}
 	if f.given("cni") || slices.ContainsFunc(of, func(c record.Cell) bool { return c.CNI != "" }) {
 		return usagef("--cni: the pods of your own cluster are connected as they are; leave it out, or add --%s", privateCluster)

@@ -73,6 +73,11 @@ func (f *runFlags) suitEngines(cells []record.Cell) error {
 	if _, err := f.added(); err != nil {
 		return err
 	}
+	if f.image == "" {
+		if _, err := packs(ofEngines(cells), f.paths); err != nil {
+			return err
+		}
+	}
 	return f.named()
 }
 
@@ -253,12 +258,12 @@ func (f *engineFlags) root(cells []record.Cell, paths program.Paths) (*rootfs.Im
 	if err != nil {
 		return nil, err
 	}
+	packs, err := packs(cells, paths)
+	if err != nil {
+		return nil, err
+	}
 	in, data := []rootfs.Program{agent}, []rootfs.Data(nil)
-	for _, name := range record.Distinct(cells, toolOf) {
-		pack, err := packed(toolByName(paths)[name])
-		if err != nil {
-			return nil, usagef("--tool %s: it cannot be used in containers: %w; leave it out, or name an image that has it (--docker-image)", name, err)
-		}
+	for _, pack := range packs {
 		in = append(in, record.Each(pack.Programs, asHere)...)
 		data = append(data, record.Each(pack.Data, func(path string) rootfs.Data { return rootfs.Data(path) })...)
 	}
@@ -283,6 +288,23 @@ func (f *engineFlags) added() (all []rootfs.Program, err error) {
 
 // asHere puts a program where it is on this machine.
 func asHere(path string) rootfs.Program { return rootfs.Program{File: path, Path: path} }
+
+// packs returns what the tools of cells need in an image. The error names one that can be in none.
+func packs(cells []record.Cell, paths program.Paths) (all []workload.Pack, err error) {
+	by := toolByName(paths)
+	for _, name := range record.Distinct(cells, toolOf) {
+		pack, err := packed(by[name])
+		if err != nil {
+			remedy := "leave it out"
+			if len(ofEngines(cells)) > 0 {
+				remedy += ", or name an image that has it (--docker-image)"
+			}
+			return nil, usagef("--tool %s: it cannot be used in containers: %w; %s", name, err, remedy)
+		}
+		all = append(all, pack)
+	}
+	return all, nil
+}
 
 // packed returns what a tool needs in an image. A missing tool needs nothing: its trials report how to get it.
 func packed(tool workload.Tool) (workload.Pack, error) {
