@@ -187,7 +187,7 @@ func (a *app) lab(ctx context.Context, tech network.Driver, topo network.Topolog
 	if err != nil {
 		return withRemedy(err)
 	}
-	defer func() { err = errors.Join(err, ending(ctx, n.Close)) }()
+	defer func() { err = a.leftBehind(err, ending(ctx, n.Close)) }()
 
 	all := slices.Concat(n.Clients, n.Servers, record.Each(n.Hosts, func(h platform.Host) platform.Endpoint { return h }))
 	if err := lab.Publish(all); err != nil {
@@ -344,14 +344,14 @@ func (a *app) swarm(ctx context.Context, f labFlags, shape platform.Underlay, ro
 	if err := p.Probe(building); err != nil {
 		return withRemedy(err)
 	}
-	defer func() { err = errors.Join(err, ending(ctx, p.Close)) }()
+	defer func() { err = a.leftBehind(err, ending(ctx, p.Close)) }()
 	hosts, err := p.Engines(building, platform.HostRequest{Count: f.nodes.count(labSwarm), Underlay: shape}, engine.Settings{})
 	if err != nil {
 		return withRemedy(err)
 	}
 	nodes := hosts.Docker
 	defer func() {
-		err = errors.Join(err, ending(ctx, func(ctx context.Context) error { return engine.Clear(ctx, nodes) }))
+		err = a.leftBehind(err, ending(ctx, func(ctx context.Context) error { return engine.Clear(ctx, nodes) }))
 	}()
 	image, err := loadAll(building, nodes)
 	if err != nil {

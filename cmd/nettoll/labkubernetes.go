@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -28,12 +27,12 @@ func (a *app) kubernetes(ctx context.Context, f labFlags, shape platform.Underla
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, ending(ctx, hosts.Close)) }()
+	defer func() { err = a.leftBehind(err, ending(ctx, hosts.Close)) }()
 	c, err := kube.Start(building, hosts.All(), kube.Options{Run: newID(), Paths: a.paths, Image: root, CNI: f.nodes.cni})
 	if err != nil {
 		return withRemedy(err)
 	}
-	defer func() { err = errors.Join(err, ending(ctx, c.Stop)) }()
+	defer func() { err = a.leftBehind(err, ending(ctx, c.Stop)) }()
 	if err := lab.Publish(c.Nodes); err != nil {
 		return err
 	}

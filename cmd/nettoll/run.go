@@ -501,7 +501,7 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 	return a.leftBehind(fmt.Errorf("%w; resume the run with nettoll run --resume %s", err, path), left)
 }
 
-// leftBehind says what could not be removed, whatever the run itself ended with: a status, or an interrupt, has no text that it
+// leftBehind says what could not be removed, whatever the command itself ended with: a status, or an interrupt, has no text that it
 // could be part of. It returns how the command ends.
 func (a *app) leftBehind(err, left error) error {
 	if left == nil {
