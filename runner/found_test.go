@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,8 +25,10 @@ import (
 // measured measures a cell once.
 func measured(t *testing.T, tech network.Driver, c record.Cell, change func(*testing.T, *network.Network)) record.Trial {
 	t.Helper()
-	if err := tech.Probe(t.Context(), lab.New()); err != nil {
+	if err := tech.Probe(t.Context(), lab.New()); errors.Is(err, platform.ErrUnsupported) {
 		t.Skip(err)
+	} else {
+		iferr.Fatal(t, err)
 	}
 	c.Network, c.Servers, c.Clients, c.Tool, c.Placement = "broken", 1, 1, "engine", record.PlacementFree
 	changed := tech.Then(func(_ context.Context, _ network.Topology, n *network.Network) error {

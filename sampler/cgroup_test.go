@@ -139,13 +139,10 @@ func TestAgentsAreAskedForTheirCgroup(t *testing.T) {
 	if !ok {
 		t.Fatal("no agent answers")
 	}
-	want, err := Cgroup("/proc", "/sys")
-	if err != nil {
-		t.Skip(err)
-	}
+	want, unknown := Cgroup("/proc", "/sys")
 	got, err := handler(context.Background(), json.RawMessage("{}"))
-	if used, is := got.(time.Duration); err != nil || !is || used < want {
-		t.Errorf("%v, %v, want at least %v", got, err, want)
+	if used, _ := got.(time.Duration); used < want || (err == nil) != (unknown == nil) {
+		t.Errorf("%v, %v, want at least %v, %v", got, err, want, unknown)
 	}
 }
 

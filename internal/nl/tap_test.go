@@ -3,6 +3,7 @@ package nl_test
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"os"
 	"testing"
 	"time"
@@ -92,9 +93,10 @@ func TestPacketOnNothing(t *testing.T) {
 }
 
 func TestTUNGoesWithItsFile(t *testing.T) {
-	if f, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0); err != nil {
+	if f, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0); errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		t.Skip(err)
 	} else {
+		iferr.Fatal(t, err)
 		f.Close()
 	}
 	inPair(t, func() error {

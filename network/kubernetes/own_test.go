@@ -189,8 +189,10 @@ const tunnelDevice = "tunnel0"
 // lead has a tunnel carry what pods of the cluster's two nodes send to each other by IPv4, until the test ends.
 func (k *tunnel) lead(t *testing.T, c *kube.Cluster) {
 	t.Helper()
-	if err := plumb.Check(t.Context(), k.need); err != nil {
+	if err := plumb.Check(t.Context(), k.need); errors.Is(err, platform.ErrUnsupported) {
 		t.Skip(err)
+	} else {
+		iferr.Fatal(t, err)
 	}
 	ends := [2]netip.Prefix{netip.MustParsePrefix("198.18.200.1/30"), netip.MustParsePrefix("198.18.200.2/30")}
 	for i, node := range c.Nodes {

@@ -10,6 +10,7 @@ import (
 
 	"nettoll/internal/nl/nft"
 	"nettoll/internal/nl/nltest"
+	"nettoll/platform/platformtest"
 )
 
 // everything returns a table with each kind of part.
@@ -60,7 +61,7 @@ func TestKernelHasTheRules(t *testing.T) {
 	commit(t, everything(t, ns))
 	got, err := nltest.Rules(t.Context(), ns)
 	if errors.Is(err, exec.ErrNotFound) {
-		t.Skip(err)
+		platformtest.Require(t, "nft", err)
 	}
 	if err != nil || got != everythingText {
 		t.Errorf("%v, got\n%swant\n%s", err, got, everythingText)
