@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/safchain/ethtool"
-
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
 	"nettoll/internal/wrap"
@@ -68,7 +66,7 @@ var features = map[string]string{
 }
 
 func offloads(device string) (on map[string]bool, err error) {
-	err = nl.Ethtool("", func(tool *ethtool.Ethtool) error {
+	err = nl.WithEthtool("", func(tool nl.Ethtool) error {
 		state, err := tool.Features(device)
 		on = offloadsOf(state)
 		return wrap.Error(err, "offloads of %s", device)
@@ -77,11 +75,11 @@ func offloads(device string) (on map[string]bool, err error) {
 }
 
 // offloadsOf returns the state of features by their names in run files.
-func offloadsOf(state map[string]bool) map[string]bool {
+func offloadsOf(state map[string]nl.Feature) map[string]bool {
 	on := make(map[string]bool)
 	for kernel, name := range features {
 		if v, ok := state[kernel]; ok {
-			on[name] = on[name] || v
+			on[name] = on[name] || v.On
 		}
 	}
 	return on
@@ -150,10 +148,10 @@ func Keep(path string, peer netip.Addr) (restore func() error, err error) {
 		return err
 	})
 	if err == nil {
-		err = nl.Ethtool(path, func(tool *ethtool.Ethtool) error {
-			state, err := tool.FeaturesWithState(device)
+		err = nl.WithEthtool(path, func(tool nl.Ethtool) error {
+			state, err := tool.Features(device)
 			for _, name := range offloadsOff {
-				if s := state[name]; s.Active && !s.NeverChanged {
+				if s := state[name]; s.On && !s.Fixed {
 					on[name] = true
 				}
 			}
@@ -167,7 +165,7 @@ func Keep(path string, peer netip.Addr) (restore func() error, err error) {
 		if there, err := nl.HasDevice(path, device); err != nil || !there {
 			return err
 		}
-		err := nl.Ethtool(path, func(tool *ethtool.Ethtool) error { return tool.Change(device, on) })
+		err := nl.WithEthtool(path, func(tool nl.Ethtool) error { return tool.Change(device, on) })
 		return wrap.Error(errors.Join(err, nl.With(path, func(n *nl.NS) error {
 			link, err := n.Link(device)
 			if err != nil || link.Attrs().MTU >= mtu {
@@ -191,23 +189,23 @@ func KeepWindow(ns string) error {
 
 // turnOff turns the offloads of a device off, and returns the name of one that stays on, or "".
 func turnOff(device string) (refused string, err error) {
-	err = nl.Ethtool("", func(tool *ethtool.Ethtool) error {
-		state, err := tool.FeaturesWithState(device)
+	err = nl.WithEthtool("", func(tool nl.Ethtool) error {
+		state, err := tool.Features(device)
 		if err != nil {
 			return fmt.Errorf("offloads of %s: %w", device, err)
 		}
 		off := map[string]bool{}
 		for _, name := range offloadsOff {
-			if s := state[name]; s.Active && !s.NeverChanged {
+			if s := state[name]; s.On && !s.Fixed {
 				off[name] = false
 			}
 		}
 		if err := tool.Change(device, off); err != nil {
 			return fmt.Errorf("turn offloads of %s off: %w", device, err)
 		}
-		state, err = tool.FeaturesWithState(device)
+		state, err = tool.Features(device)
 		for _, name := range offloadsOff {
-			if state[name].Active && refused == "" {
+			if state[name].On && refused == "" {
 				refused = name + " of " + device
 			}
 		}

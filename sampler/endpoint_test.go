@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
 
 	"nettoll/internal/netns"
@@ -172,10 +171,5 @@ func TestEveryCounterOfThisKernelIsUnderstood(t *testing.T) {
 }
 
 func turnOff(device, feature string) error {
-	tool, err := ethtool.NewEthtool()
-	if err != nil {
-		return err
-	}
-	defer tool.Close()
-	return tool.Change(device, map[string]bool{feature: false})
+	return nl.WithEthtool("", func(tool nl.Ethtool) error { return tool.Change(device, map[string]bool{feature: false}) })
 }

@@ -8,14 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/safchain/ethtool"
-
 	"nettoll/internal/nl"
 	"nettoll/record"
 )
-
-// unknownSpeed is what a driver reports if it does not know the rate of its link: SPEED_UNKNOWN of ethtool.h.
-const unknownSpeed = 1<<32 - 1
 
 // NIC describes a device of the network namespace that this process is in. It reads below proc and sys, where they show
 // that device.
@@ -37,22 +32,16 @@ func NIC(device, proc, sys string) (record.NIC, error) {
 	if n.Offloads, err = offloads(device); err != nil {
 		return n, err
 	}
-	err = nl.Ethtool("", func(tool *ethtool.Ethtool) error {
+	err = nl.WithEthtool("", func(tool nl.Ethtool) error {
 		// Not every driver answers each of these.
-		n.Driver, _ = tool.DriverName(device)
-		if speed, err := tool.CmdGet(&ethtool.EthtoolCmd{}, device); err == nil && speed != unknownSpeed {
-			n.Speed = int(speed)
-		}
+		n.Driver, _ = tool.Driver(device)
+		n.Speed, _ = tool.Speed(device)
 		// The numbers of queues so far are how many the driver has room for; channels are those in use.
-		if c, err := tool.GetChannels(device); err == nil && c.CombinedCount+c.RxCount > 0 {
-			n.Receive, n.Transmit = int(c.CombinedCount+c.RxCount), int(c.CombinedCount+c.TxCount)
+		if receive, transmit, err := tool.Channels(device); err == nil && receive > 0 {
+			n.Receive, n.Transmit = receive, transmit
 		}
-		if r, err := tool.GetRing(device); err == nil {
-			n.ReceiveRing, n.TransmitRing = int(r.RxPending), int(r.TxPending)
-		}
-		if c, err := tool.GetCoalesce(device); err == nil {
-			n.Coalesce = coalesce(c)
-		}
+		n.ReceiveRing, n.TransmitRing, _ = tool.Rings(device)
+		n.Coalesce, _ = tool.Coalesce(device)
 		return nil
 	})
 	if err != nil {
@@ -68,17 +57,6 @@ func NIC(device, proc, sys string) (record.NIC, error) {
 	}
 	n.Interrupts = once(n.Interrupts)
 	return n, nil
-}
-
-func coalesce(is ethtool.Coalesce) *record.Coalesce {
-	c := record.Coalesce{AdaptiveRx: is.UseAdaptiveRxCoalesce != 0, AdaptiveTx: is.UseAdaptiveTxCoalesce != 0}
-	if !c.AdaptiveRx {
-		c.RxUsecs, c.RxFrames = int(is.RxCoalesceUsecs), int(is.RxMaxCoalescedFrames)
-	}
-	if !c.AdaptiveTx {
-		c.TxUsecs, c.TxFrames = int(is.TxCoalesceUsecs), int(is.TxMaxCoalescedFrames)
-	}
-	return &c
 }
 
 // interrupts returns the numbers of a card's interrupts: those signalled by messages, or otherwise the one that it has by a

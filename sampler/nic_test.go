@@ -3,21 +3,16 @@ package sampler
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"testing"
 
-	"github.com/safchain/ethtool"
-
 	"nettoll/internal/nl"
 	"nettoll/internal/testutil/iferr"
-	"nettoll/record"
 )
 
 // TestInterrupts has cards as sysfs shows them: the device on the bus is behind a link, and that of virtio is behind another
@@ -89,43 +84,18 @@ func TestNIC(t *testing.T) {
 	}
 }
 
-// TestCoalesce has a tap device that waits for several packets, as the kernel says it, and lo, whose driver says nothing.
-func TestCoalesce(t *testing.T) {
-	if f, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0); errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		t.Skip(err)
-	} else {
-		iferr.Fatal(t, err)
-		f.Close()
-	}
-	iferr.Fatal(t, exec.Command("ip", "tuntap", "add", "tap9", "mode", "tap").Run())
-	defer func() { iferr.Error(t, exec.Command("ip", "link", "del", "tap9").Run()) }()
-	iferr.Fatal(t, nl.Ethtool("", func(tool *ethtool.Ethtool) error {
-		_, err := tool.SetCoalesce("tap9", ethtool.Coalesce{RxMaxCoalescedFrames: 16})
-		return err
-	}))
-	if n, err := NIC("tap9", "/proc", "/sys"); err != nil || n.Coalesce == nil || *n.Coalesce != (record.Coalesce{RxFrames: 16}) {
-		t.Errorf("%+v, %v", n.Coalesce, err)
-	}
-	if n, err := NIC("lo", "/proc", "/sys"); err != nil || n.Coalesce != nil || n.ReceiveRing != 0 {
-		t.Errorf("lo: %+v, %v", n, err)
-	}
-	is := ethtool.Coalesce{RxCoalesceUsecs: 3, RxMaxCoalescedFrames: 64, TxCoalesceUsecs: 8, TxMaxCoalescedFrames: 32, UseAdaptiveRxCoalesce: 1}
-	if got := coalesce(is); *got != (record.Coalesce{AdaptiveRx: true, TxUsecs: 8, TxFrames: 32}) {
-		t.Errorf("an adaptive card: %+v", got)
-	}
-}
-
 // TestChecksumsByKind has cards that do checksums of any packet, of IPv4 and IPv6 each, and none.
 func TestChecksumsByKind(t *testing.T) {
 	const any, four, six = "tx-checksum-ip-generic", "tx-checksum-ipv4", "tx-checksum-ipv6"
+	on, off := nl.Feature{On: true}, nl.Feature{}
 	for _, c := range []struct {
-		state map[string]bool
+		state map[string]nl.Feature
 		want  map[string]bool
 	}{
-		{map[string]bool{any: true, four: false, six: false}, map[string]bool{"tx-checksum": true}},
-		{map[string]bool{any: false, four: true, six: true}, map[string]bool{"tx-checksum": true}},
-		{map[string]bool{any: false, four: false, six: false}, map[string]bool{"tx-checksum": false}},
-		{map[string]bool{"highdma": true}, nil},
+		{map[string]nl.Feature{any: on, four: off, six: off}, map[string]bool{"tx-checksum": true}},
+		{map[string]nl.Feature{any: off, four: on, six: on}, map[string]bool{"tx-checksum": true}},
+		{map[string]nl.Feature{any: off, four: off, six: off}, map[string]bool{"tx-checksum": false}},
+		{map[string]nl.Feature{"highdma": on}, nil},
 	} {
 		if got := offloadsOf(c.state); !maps.Equal(got, c.want) {
 			t.Errorf("of %v: %v, want %v", c.state, got, c.want)

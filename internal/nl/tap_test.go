@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
 
 	"nettoll/internal/netns"
@@ -128,19 +127,11 @@ func TestCompleteChecksums(t *testing.T) {
 		if err := nl.CompleteChecksums("", "a"); err != nil {
 			return err
 		}
-		tool, err := ethtool.NewEthtool()
-		if err != nil {
-			return err
-		}
-		defer tool.Close()
 		for device, want := range map[string]bool{"a": false, "b": true} {
-			on, err := tool.Features(device)
-			if err != nil {
-				return err
-			}
+			all := features(t, device)
 			for _, feature := range []string{"tx-checksum-ip-generic", "tx-tcp-segmentation"} {
-				if on[feature] != want {
-					t.Errorf("%s of %s: %v, want %v", feature, device, on[feature], want)
+				if all[feature].On != want {
+					t.Errorf("%s of %s: %v, want %v", feature, device, all[feature].On, want)
 				}
 			}
 		}
