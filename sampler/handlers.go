@@ -2,6 +2,7 @@ package sampler
 
 import (
 	"context"
+	"maps"
 	"net/netip"
 	"sync"
 	"time"
@@ -13,7 +14,7 @@ import (
 
 // Methods of the agent.
 const (
-	MethodCounters   = "sampler.counters"   // nothing → map[string]uint64 of Counters, CounterThrottled, CounterFullARP and CounterFullNDP
+	MethodCounters   = "sampler.counters"   // nothing → map[string]uint64 of Counters, CounterThrottled, CounterFullARP and CounterFullNDP that are not 0
 	MethodEndpoint   = "sampler.endpoint"   // netip.Addr of the peer → record.Endpoint
 	MethodCondition  = "sampler.condition"  // Condition → an offload that the device cannot turn off, or ""
 	MethodOrigin     = "sampler.origin"     // nothing → Origin
@@ -55,6 +56,7 @@ func Handlers() map[string]agent.Handler {
 					all[name+tableFulls] = n
 				}
 			}
+			maps.DeleteFunc(all, func(_ string, n uint64) bool { return n == 0 }) // four fifths of them
 			return all, err
 		}),
 		MethodEndpoint: agent.Typed(func(_ context.Context, peer netip.Addr) (record.Endpoint, error) {

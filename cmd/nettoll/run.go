@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +23,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"nettoll/agent"
 	"nettoll/analysis"
 	"nettoll/internal/netns"
 	"nettoll/internal/origin"
@@ -483,7 +485,9 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 		Least: least, Late: late,
 		Watch: p,
 	}
+	usual := debug.SetGCPercent(agent.GCPercent)
 	end, err := r.Run(ctx)
+	debug.SetGCPercent(usual)
 	p.done()
 	err = cmp.Or(err, w.End(end))
 	left := e.leave(ctx)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime/debug"
 	"slices"
 
 	"nettoll/agent"
@@ -31,6 +32,7 @@ func Main(args []string, terminal bool, in io.Reader, out io.Writer) error {
 	case terminal:
 		return ErrByHand
 	}
+	debug.SetGCPercent(agent.GCPercent)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	return agent.Serve(ctx, in, out, All(ctx))
