@@ -191,7 +191,7 @@ func TestCloseKillsWhoDoesNotEnd(t *testing.T) {
 	kill := p.killed
 	p.killed = func() { close(gate); kill() }
 	err := Dial(p).Close()
-	if err == nil || !strings.Contains(err.Error(), "killed") {
+	if !errors.Is(err, ErrKilled) {
 		t.Errorf("error %v", err)
 	}
 }

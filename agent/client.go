@@ -28,6 +28,9 @@ import (
 // ErrEnded is in the error of every call that its agent can no longer answer.
 var ErrEnded = errors.New("agent has ended")
 
+// ErrKilled is wrapped by the error of Close if the agent was killed, and has ended: it did not end by itself.
+var ErrKilled = errors.New("killed")
+
 // closeWait is how long an agent may take to end after its input has ended. On a busy machine it may get no CPU for
 // seconds, and then has to end its programs.
 const closeWait = 15 * time.Second
@@ -86,7 +89,7 @@ func (c *Client) Call(ctx context.Context, method string, in, out any) error {
 		case <-c.done:
 		case <-time.After(cancelWait):
 		}
-		return fmt.Errorf("agent: call %s: %w", method, context.Cause(ctx))
+		return fmt.Errorf("agent: call %s: no answer: %w", method, context.Cause(ctx))
 	}
 	select { // the answer can be the last thing that the agent wrote
 	case resp := <-answer:
@@ -256,7 +259,7 @@ func (c *Client) Err() error {
 }
 
 // Close ends the agent's input, waits a bounded time for the agent to end, and otherwise kills it,
-// which it reports as an error, with the reason if it does not end even then. Close may be called again.
+// which it reports as an error that wraps ErrKilled, with the reason if it does not end even then. Close may be called again.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closing = true
@@ -267,12 +270,11 @@ func (c *Client) Close() error {
 		return nil
 	case <-time.After(closeWait):
 	}
-	killed := fmt.Errorf("agent: killed: it did not end within %v of the end of its input", closeWait)
 	if err := c.proc.Kill(); err != nil {
-		return fmt.Errorf("%w: %w", killed, err)
+		return fmt.Errorf("agent: killed: it did not end within %v of the end of its input: %w", closeWait, err)
 	}
 	<-c.done
-	return killed
+	return fmt.Errorf("agent: %w: it did not end within %v of the end of its input", ErrKilled, closeWait)
 }
 
 // Quiet keeps the Go runtime of an agent from sending signals to threads that have run for 10 ms: a

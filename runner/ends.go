@@ -73,7 +73,11 @@ func (a agents) close() error {
 		if m.client == nil {
 			return nil
 		}
-		return m.client.Close()
+		err := m.client.Close()
+		if errors.Is(err, agent.ErrKilled) { // the trial in which it hung has failed, and nothing is left of it
+			return nil
+		}
+		return err
 	})...)
 }
 
