@@ -111,7 +111,22 @@ func (t *Trial) Check() error {
 // Writer appends to a run file. Each line is on the disk when its call returns.
 type Writer struct {
 	f    *os.File
-	torn int64 // where a line begins that was written in part and could not be cut off yet; 0: there is none
+	size int64 // what was written, in bytes
+	torn bool  // after that is a part of a line, which could not be cut off yet
+	lost error // why it writes no more: a Displaced
+}
+
+// Displaced is the error of a Writer whose file another program has removed, replaced or changed.
+type Displaced struct {
+	Why   string
+	Saved string // the new file that holds what had been written; "" if there is none
+}
+
+func (d *Displaced) Error() string {
+	if d.Saved == "" {
+		return d.Why
+	}
+	return d.Why + "; what was measured is in " + d.Saved
 }
 
 // Create begins a run file. It refuses to overwrite an existing file.
@@ -120,7 +135,7 @@ func Create(path string, run Run) (*Writer, error) {
 	if err := run.check(); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o644)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +185,7 @@ func Append(path string, resume Resume) (w *Writer, file *File, err error) {
 			return nil, nil, err
 		}
 	}
-	w, resume.Type = &Writer{f: f}, TypeResume
+	w, resume.Type = &Writer{f: f, size: file.Size}, TypeResume
 	return w, file, w.write(&resume, "resume")
 }
 
@@ -203,27 +218,64 @@ func (w *Writer) write(l line, what string) error {
 	if err := w.mend(); err != nil {
 		return err
 	}
-	size, err := w.f.Seek(0, io.SeekEnd)
-	if err != nil {
+	if err := w.intact(); err != nil {
 		return err
 	}
 	if _, err := w.f.Write(b.Bytes()); err != nil {
-		w.torn = size
+		w.torn = true
 		return errors.Join(err, w.mend())
 	}
+	w.size += int64(b.Len())
 	return w.f.Sync()
+}
+
+// intact returns a Displaced if another program has removed, replaced or changed the file.
+func (w *Writer) intact() error {
+	if w.lost != nil {
+		return w.lost
+	}
+	is, err := w.f.Stat()
+	if err != nil {
+		return err
+	}
+	name := w.f.Name()
+	named, err := os.Stat(name)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		w.lost = w.save(name + " was removed, or moved, by another program")
+	case err == nil && !os.SameFile(is, named):
+		w.lost = w.save(name + " was replaced by another program")
+	case is.Size() < w.size:
+		w.lost = &Displaced{Why: name + " was cut off by another program"}
+	case is.Size() > w.size:
+		w.lost = w.save(name + " was written to by another program")
+	}
+	return w.lost
+}
+
+// save copies what has been written to a new file beside the one that it was in, and returns a Displaced.
+func (w *Writer) save(why string) error {
+	lost := &Displaced{Why: why}
+	f, err := os.CreateTemp(filepath.Dir(w.f.Name()), "saved-*-"+filepath.Base(w.f.Name()))
+	if err != nil {
+		return errors.Join(lost, err)
+	}
+	_, err = io.Copy(f, io.NewSectionReader(w.f, 0, w.size))
+	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		return errors.Join(lost, err)
+	}
+	lost.Saved = f.Name()
+	return lost
 }
 
 // mend cuts off a line that was written in part. A disk may be too full even for that: another line after it would make the
 // whole file unreadable.
 func (w *Writer) mend() error {
-	if w.torn == 0 {
+	if !w.torn {
 		return nil
 	}
-	err := w.f.Truncate(w.torn)
-	if err == nil {
-		w.torn = 0
-	}
+	err := w.f.Truncate(w.size)
+	w.torn = err != nil
 	return err
 }
 
