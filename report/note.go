@@ -220,7 +220,7 @@ var noteKinds = map[string]noteKind{
 
 	analysis.WarnTooFewRounds: noise, analysis.WarnNotPrecise: noise, analysis.WarnShort: noise, analysis.WarnBusy: noise, analysis.WarnSteal: noise, analysis.WarnDrift: noise,
 	analysis.WarnNoisy: noise, analysis.WarnOutliers: noise, analysis.WarnAlike: noise, analysis.WarnUncovered: noise, analysis.WarnUnstationary: noise,
-	"foreign-cpu": noise, "foreign-packets": noise, "idle-was-busy": noise, "not-silent": noise, "starved-flows": noise, "cold-flows": noise,
+	"foreign-cpu": noise, "foreign-packets": noise, "idle-was-busy": noise, "cpu-late": noise, "not-silent": noise, "starved-flows": noise, "cold-flows": noise,
 	"maybe-stalled": noise,
 }
 

@@ -326,7 +326,7 @@ func (f *farEdges) use(edge int, p *player, next time.Time) (e edge) {
 			e.err = err
 		}
 		e.at = over
-		e.late = e.late || over.After(next)
+		e.lateBy(over.Sub(next))
 	}
 	for _, c := range p.watch.containers {
 		var used time.Duration

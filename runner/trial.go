@@ -299,7 +299,9 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	for _, f := range findings(ev) {
 		t.Warnings = append(t.Warnings, f.warning())
 	}
-	cost(t, idle, float64(res.Bytes), transactions)
+	if len(use.Machine.PerCPU) > 0 { // otherwise it is not known what the machine did
+		cost(t, idle, float64(res.Bytes), transactions)
+	}
 	t.Warnings = append(t.Warnings, unsettled(s.settling, s.unheard)...)
 	t.Warnings = append(t.Warnings, foreignTraffic(t, p, a.before.ports, after.ports, len(links), after.at.Sub(a.before.at))...)
 	t.Warnings = append(t.Warnings, a.watch.foreignWork(use, res.Window)...)

@@ -344,7 +344,7 @@ func (p *player) readBy(ctx context.Context, begins time.Time, here func() sight
 		here = func() sight { return p.at.look(ctx) }
 	}
 	e := p.watch.read(ctx, here)
-	e.late = e.at.After(begins)
+	e.lateBy(e.at.Sub(begins))
 	return e
 }
 

@@ -61,10 +61,16 @@ type edge struct {
 	switches   uint64
 	at         time.Time // when the machines had been read, and the daemons were about to be
 	late       bool      // a turn had begun by then
+	by         float64   // how long before that, in seconds
 	err        error
 	uncounted  error                   // of the first container whose CPU time could not be read
 	nodes      [][]sampler.ProcessTime // of the daemons of each node
 	unserved   error                   // of the first node whose daemons could not be read
+}
+
+// lateBy notes how long a turn had run when something was read; if it is not positive, none had begun.
+func (e *edge) lateBy(d time.Duration) {
+	e.late, e.by = e.late || d > 0, max(e.by, d.Seconds())
 }
 
 func newWatcher(at *machines, s *session, links []link) *watcher {
@@ -169,13 +175,15 @@ func (w *watcher) read(ctx context.Context, look func() sight) edge {
 // the edges. Turns that were not read in time count as long as their windows took: how much crossed in
 // them says less, since the machine's speed varies. The edges of a whole trial are those of its window
 // except for scheduling delays, and the share is in proportion to the time.
+//
+// If that is not known, as no turn was read in time, or if it cannot be, since it is more time than there was, a warning says so.
 func (w *watcher) use(window, idle float64) (record.CPUUse, []record.Warning, error) {
 	for _, t := range w.turns {
 		if err := cmp.Or(t.from.err, t.to.err); err != nil {
 			return record.CPUUse{}, nil, err
 		}
 	}
-	turns := w.timely()
+	turns, known := w.timely()
 	m, hosts, elapsed, err := w.at.use(turns)
 	if err != nil {
 		return record.CPUUse{}, nil, err
@@ -195,6 +203,11 @@ func (w *watcher) use(window, idle float64) (record.CPUUse, []record.Warning, er
 		h.Idle = max(0, h.Idle)
 		use.Hosts = append(use.Hosts, h)
 	}
+	var doubts []record.Warning
+	if !known || use.Machine.Busy > tooBusy*window*float64(len(use.Machine.PerCPU)) {
+		use.Machine, use.Hosts = record.MachineCPU{PerCPU: []record.CPUSample{}}, nil
+		doubts = append(doubts, record.Warning{Code: "cpu-late", Text: "what the traffic cost in CPU time is not known: the machine was read when turns of other networks had begun"})
+	}
 	for i, d := range w.daemons {
 		var sum record.ProcessCPU
 		for _, t := range turns {
@@ -204,7 +217,6 @@ func (w *watcher) use(window, idle float64) (record.CPUUse, []record.Warning, er
 		sum.Host = d.Host
 		use.Daemons = append(use.Daemons, sum)
 	}
-	var doubts []record.Warning
 	use.NodeDaemons, err = w.ofNodes(turns, window/elapsed)
 	if err != nil {
 		doubts = append(doubts, record.Warning{Code: "node-daemon-cpu", Text: "the CPU time of the nodes' daemons is unknown: " + oneline.Errors(err.Error())})
@@ -254,19 +266,27 @@ func (w *watcher) ofNodes(turns []turnUse, share float64) (all []record.DaemonCP
 	return all, nil
 }
 
+// tooBusy is how much of the time of all CPUs they can have been busy: payload of a turn outside of its window costs a little more or
+// less than in it.
+const tooBusy = 1.05
+
+// tolerated is the share of a turn's window by which its edges may be read too late, if none was read in time.
+const tolerated = 0.05
+
 // timely returns the turns at whose edges no other turn had begun when they were read: on a busy machine, CPU time of another
-// network's turn would be counted as theirs. If there are none, it returns those that were watched for as long as their window,
-// which are not those whose edges were read one right after the other when both were over.
-func (w *watcher) timely() []turnUse {
+// network's turn would be counted as theirs. If there are none, it returns those in which hardly any of another's was. It reports
+// whether there are such turns; if not, it returns all.
+func (w *watcher) timely() (turns []turnUse, some bool) {
 	for _, such := range []func(turnUse) bool{
 		func(t turnUse) bool { return !t.from.late && !t.to.late },
-		func(t turnUse) bool { return t.seconds() >= t.window },
+		// Not those whose edges were read one right after the other when both were over.
+		func(t turnUse) bool { return t.from.by+t.to.by <= tolerated*t.window && t.seconds() >= t.window },
 	} {
-		if some := record.Those(w.turns, such); crossedIn(some) > 0 {
-			return some
+		if some := record.Those(w.turns, such); len(some) > 0 && (crossedIn(some) > 0 || crossedIn(w.turns) == 0) {
+			return some, true
 		}
 	}
-	return w.turns
+	return w.turns, false
 }
 
 func crossedIn(turns []turnUse) uint64 {
@@ -321,8 +341,8 @@ func scaled(m record.MachineCPU, share, window, more float64) record.MachineCPU 
 
 // foreignWork warns of foreign work in a trial that runs on this machine only.
 func (w *watcher) foreignWork(use record.CPUUse, window time.Duration) []record.Warning {
-	if w.at.of != nil {
-		return nil // foreign work on other machines is not known as precisely
+	if w.at.of != nil || len(use.Machine.PerCPU) == 0 {
+		return nil // foreign work on other machines is not known as precisely, and none is where nothing is known
 	}
 	switches := record.Sum(w.turns, func(t turnUse) uint64 { return t.to.switches - min(t.from.switches, t.to.switches) })
 	return foreignWork(use, window, switches)
