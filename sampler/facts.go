@@ -59,10 +59,13 @@ func cpuModel(c procfs.CPUInfo) string {
 	return c.ModelName
 }
 
+// MostCPUs is how many CPUs a kernel can be built for (CONFIG_NR_CPUS).
+const MostCPUs = 8192
+
 // usableCPUs returns the CPUs that this process may run on.
 func usableCPUs(sys string) ([]record.CPU, error) {
-	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &set); err != nil {
+	set := unix.NewCPUSet(MostCPUs)
+	if err := unix.SchedGetaffinityDynamic(0, set); err != nil {
 		return nil, fmt.Errorf("sampler: sched_getaffinity: %w", err)
 	}
 	var cpus []record.CPU

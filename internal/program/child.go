@@ -186,11 +186,11 @@ func pin(cpus []int) error {
 	if len(cpus) == 0 {
 		return nil
 	}
-	var set unix.CPUSet
+	set := unix.NewCPUSet(sampler.MostCPUs)
 	for _, c := range cpus {
 		set.Set(c)
 	}
-	return wrap.Error(unix.SchedSetaffinity(0, &set), "pin to CPUs %v", cpus)
+	return wrap.Error(unix.SchedSetaffinityDynamic(0, set), "pin to CPUs %v", cpus)
 }
 
 func (k *child) wait() {

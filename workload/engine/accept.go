@@ -101,7 +101,7 @@ func (s *session) admit(l *listener, fd int) {
 		unix.Close(fd)
 		return
 	}
-	err := errors.Join(wrap.Error(ownThread(f.cpu), "%s", f.label), s.equip(f, fd))
+	err := errors.Join(wrap.Error(f.ownThread(), "%s", f.label), s.equip(f, fd))
 	if err != nil {
 		conn.Write(append([]byte{refused}, "server: "+err.Error()...))
 		f.release() // the client reads to the end

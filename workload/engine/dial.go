@@ -35,7 +35,7 @@ func (s *session) dialAll(ctx context.Context, specs []flowSpec) error {
 // runs the flow.
 func (s *session) dialFlow(f *flow, spec flowSpec, ready chan<- error) {
 	if !s.traffic.meeting.managed {
-		if err := ownThread(f.cpu); err != nil {
+		if err := f.ownThread(); err != nil {
 			ready <- fmt.Errorf("%s: %w", f.label, err)
 			return
 		}

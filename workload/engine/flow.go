@@ -18,8 +18,9 @@ const never = math.MaxInt64
 // touched only by its thread, until the thread has ended or the window is closed.
 type flow struct {
 	kind
-	label   string // names the flow in errors
-	cpu     int    // the CPU its thread is pinned to; -1 is none
+	label   string       // names the flow in errors
+	cpu     int          // the CPU its thread is pinned to; -1 is none
+	thread  atomic.Int32 // its number, once it has one of its own
 	session *session
 	claimed bool // server: a connection for it has come
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/agent"
 	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 	"nettoll/record"
@@ -264,5 +265,8 @@ func TestCollectorOfFlows(t *testing.T) {
 			t.Errorf("managed=%v: the collector keeps to %d bytes", managed, got)
 		}
 		leave()
+		if got := debug.SetGCPercent(17); got != agent.GCPercent {
+			t.Errorf("managed=%v: GC percentage %d after the session, want %d", managed, got, agent.GCPercent)
+		}
 	}
 }

@@ -242,6 +242,9 @@ func (h *half) start(ctx context.Context, p startParams) (startResult, error) {
 	if late, ok := errors.AsType[errLate](err); ok {
 		return startResult{Late: time.Duration(late)}, nil
 	}
+	if err == nil {
+		err = s.moved()
+	}
 	if err != nil {
 		return startResult{}, err
 	}

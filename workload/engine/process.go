@@ -13,7 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"nettoll/agent"
 	"nettoll/internal/wrap"
+	"nettoll/sampler"
 )
 
 // process is the state that all sessions of an agent share: the settings of Go's runtime.
@@ -26,6 +28,19 @@ type process struct {
 
 // usualGC is Go's own GC percentage.
 const usualGC = 100
+
+// collect sets the collector: off while flows run that the scheduler does not know of, as usual for managed flows, and seldom between
+// sessions.
+func (p *process) collect() {
+	percent := agent.GCPercent
+	switch {
+	case p.sessions > p.managed:
+		percent = -1
+	case p.sessions > 0:
+		percent = usualGC
+	}
+	debug.SetGCPercent(percent)
+}
 
 // spareProcessors are for everything but flows: reading requests, answering, timers.
 const spareProcessors = 3
@@ -44,11 +59,11 @@ const spareProcessors = 3
 func (p *process) enter(flows []*flow, managed bool) (leave func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	defer p.collect()
 	p.sessions++
 	alone := p.sessions == 1
 	if alone {
 		debug.SetMemoryLimit(math.MaxInt64)
-		debug.SetGCPercent(usualGC)
 	}
 	if managed {
 		p.managed++
@@ -68,10 +83,8 @@ func (p *process) enter(flows []*flow, managed bool) (leave func(), err error) {
 			if p.flows == 0 {
 				release()
 			}
+			p.collect()
 		}, nil
-	}
-	if p.sessions == p.managed+1 {
-		debug.SetGCPercent(-1)
 	}
 	p.flows += len(flows)
 	debug.SetMaxThreads(math.MaxInt32) // Go ends a process that has more than 10,000, as maxFlows would
@@ -83,15 +96,13 @@ func (p *process) enter(flows []*flow, managed bool) (leave func(), err error) {
 		defer p.mu.Unlock()
 		p.sessions--
 		p.flows -= len(flows)
-		if p.sessions == p.managed {
-			debug.SetGCPercent(usualGC)
-		}
+		p.collect()
 	}, nil
 }
 
 // confine keeps all threads of the process to the CPUs of the flows.
 func confine(flows []*flow) (release func(), err error) {
-	var set unix.CPUSet
+	set := unix.NewCPUSet(sampler.MostCPUs)
 	for _, f := range flows {
 		if f.cpu < 0 {
 			set.Zero()
@@ -106,23 +117,23 @@ func confine(flows []*flow) (release func(), err error) {
 		runtime.GOMAXPROCS(runtime.NumCPU())
 		return func() { runtime.GOMAXPROCS(before) }, nil
 	}
-	var old unix.CPUSet
-	if err := unix.SchedGetaffinity(unix.Getpid(), &old); err != nil {
+	old := unix.NewCPUSet(sampler.MostCPUs)
+	if err := unix.SchedGetaffinityDynamic(unix.Getpid(), old); err != nil {
 		return nil, fmt.Errorf("get CPUs of the process: %w", err)
 	}
-	if err := placeThreads(&set); err != nil {
+	if err := placeThreads(set); err != nil {
 		return nil, fmt.Errorf("pin to %d CPUs: %w", set.Count(), err)
 	}
 	runtime.GOMAXPROCS(set.Count())
 	return func() {
-		_ = placeThreads(&old) // these CPUs were granted before
+		_ = placeThreads(old) // these CPUs were granted before
 		runtime.GOMAXPROCS(before)
 	}, nil
 }
 
 // placeThreads goes through the threads twice, as a new thread may be made by one that has not been
 // placed yet.
-func placeThreads(set *unix.CPUSet) error {
+func placeThreads(set unix.CPUSetDynamic) error {
 	for range 2 {
 		threads, err := os.ReadDir("/proc/self/task")
 		if err != nil {
@@ -133,9 +144,37 @@ func placeThreads(set *unix.CPUSet) error {
 			if err != nil {
 				return err
 			}
-			if err := unix.SchedSetaffinity(id, set); err != nil && !errors.Is(err, unix.ESRCH) {
+			if err := unix.SchedSetaffinityDynamic(id, set); err != nil && !errors.Is(err, unix.ESRCH) {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// ownThread gives the flow the thread of the calling goroutine for good.
+func (f *flow) ownThread() error {
+	if err := ownThread(f.cpu); err != nil {
+		return err
+	}
+	f.thread.Store(int32(unix.Gettid()))
+	return nil
+}
+
+// moved returns an error if a flow was taken from its CPU, as the kernel does if a control group may not use that any more, or if it
+// goes offline.
+func (s *session) moved() error {
+	for _, f := range s.flows {
+		thread := int(f.thread.Load())
+		if f.cpu < 0 || thread == 0 {
+			continue
+		}
+		on := unix.NewCPUSet(sampler.MostCPUs)
+		if err := unix.SchedGetaffinityDynamic(thread, on); err != nil {
+			continue // it has ended
+		}
+		if !on.IsSet(f.cpu) || on.Count() != 1 {
+			return fmt.Errorf("%s ran on another CPU than %d for a part of the time: this may not be used any more, or is offline", f.label, f.cpu)
 		}
 	}
 	return nil
@@ -157,7 +196,7 @@ func ownThread(cpu int) error {
 	if cpu < 0 {
 		return nil
 	}
-	var set unix.CPUSet
+	set := unix.NewCPUSet(sampler.MostCPUs)
 	set.Set(cpu)
-	return wrap.Error(unix.SchedSetaffinity(0, &set), "pin to CPU %d", cpu)
+	return wrap.Error(unix.SchedSetaffinityDynamic(0, set), "pin to CPU %d", cpu)
 }

@@ -69,7 +69,7 @@ func (s *session) takeGreetings(l *listener) {
 
 // admitDatagrams gives a flow its socket and answers its client.
 func (s *session) admitDatagrams(f *flow, peer unix.Sockaddr) {
-	err := ownThread(f.cpu)
+	err := f.ownThread()
 	if err == nil {
 		err = s.openDatagrams(f, peer)
 	}
