@@ -64,6 +64,7 @@ var carriedAdvice = map[string]string{
 	"generator-limited": "the traffic generator, not the network, is the bottleneck: use more streams or clients, larger messages, or separate CPUs for client and server",
 	warnStarved:         "such trials include data that arrived just after the window: stop other work on the machine, or ", // see longer
 	"idle-was-busy":     "stop other work on the machine, and measure again",
+	"cpu-late":          "stop other work on the machine, and measure again",
 	"foreign-cpu":       "stop other work on the machine, and measure again",
 	"cpu-limit":         "measure without it: docker run --cpus, --pod-cpus, limits of a pod or its namespace (LimitRange), CPUQuota of systemd",
 	"foreign-packets":   "find out what else sends over the network (tcpdump), and measure again without it",

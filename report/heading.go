@@ -92,24 +92,24 @@ func grade(res analysis.Result) string {
 		return ""
 	}
 	parts := []string{decided(m)}
-	if widths := changeWidths(res); len(widths) > 0 {
+	if half, most, n := res.Widths(); n > 0 {
 		known := "Changes are known"
 		if m.Untested > 0 {
 			known = "Where there are enough rounds, changes are known"
 		}
-		half, most := analysis.Percent(upTwoDigits(widths[(len(widths)-1)/2])), analysis.Percent(upTwoDigits(widths[len(widths)-1]))
+		half, most := analysis.Percent(upTwoDigits(half)), analysis.Percent(upTwoDigits(most))
 		switch {
-		case len(widths) == 1 || half == most:
+		case n == 1 || half == most:
 			parts = append(parts, known+" to within ±"+most+".")
 		default:
 			parts = append(parts, known+" to within ±"+half+" (half of them) and ±"+most+" (all).")
 		}
 	}
-	by, busy := disturbances(res)
+	by := res.DisturbedBy()
 	if len(by) > 0 {
-		parts = append(parts, "Disturbed by "+strings.Join(by, " and by ")+".")
+		parts = append(parts, "Disturbed by "+strings.Join(record.Each(by, func(code string) string { return disturbances[code] }), " and by ")+".")
 	}
-	if busy {
+	if slices.Contains(by, analysis.WarnBusy) {
 		parts = append(parts, "On a busy machine, networks may differ less than on a quiet one.")
 	}
 	if w, ok := record.First(rowWarnings(res), isOfTheRun); ok && res.Aim.Narrow < res.Aim.Asked { // too little time
@@ -147,46 +147,20 @@ func decided(m analysis.Multiplicity) string {
 	return fmt.Sprintf("%d of %d primary comparisons are decided.", n, m.Primary)
 }
 
-// changeWidths returns the half widths of the intervals of all primary ratios, in order.
-func changeWidths(res analysis.Result) (all []float64) {
-	for _, r := range res.Rows() {
-		for _, f := range r.Figures {
-			if h, known := f.Ratio.HalfWidth(); known && h > 0 && f.Ratio.Primary {
-				all = append(all, h)
-			}
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
 // upTwoDigits rounds up to two digits, so that the precision is never overstated.
 func upTwoDigits(v float64) float64 {
 	step := math.Pow10(int(math.Floor(math.Log10(v))) - 1)
 	return math.Ceil(v/step-1e-9) * step
 }
 
-// disturbances lists activities during the run that did not belong to any trial; busy is whether they lasted throughout.
-func disturbances(res analysis.Result) (all []string, busy bool) {
-	met := append(rowWarnings(res), res.Warnings...)
-	has := func(code string) bool {
-		return slices.ContainsFunc(met, func(w analysis.Warning) bool { return w.Code == code })
-	}
-	if busy = has(analysis.WarnBusy); busy {
-		all = append(all, "other work all the time")
-	} else if has("foreign-cpu") {
-		all = append(all, "other work on the machine")
-	}
-	for _, d := range []struct{ code, words string }{
-		{"idle-was-busy", "work while idle CPU use was measured"},
-		{"foreign-packets", "packets from other sources"},
-		{"not-silent", "networks that did not fall silent"},
-	} {
-		if has(d.code) {
-			all = append(all, d.words)
-		}
-	}
-	return all, busy
+// disturbances are the words for what disturbs a run, by the codes of its caveats.
+var disturbances = map[string]string{
+	analysis.WarnBusy:  "other work all the time",
+	"foreign-cpu":      "other work on the machine",
+	analysis.WarnSteal: "other guests of the hypervisor",
+	"idle-was-busy":    "work while idle CPU use was measured",
+	"foreign-packets":  "packets from other sources",
+	"not-silent":       "networks that did not fall silent",
 }
 
 // isOfTheRun reports whether a doubt is shown once for the run instead of at each network.

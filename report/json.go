@@ -32,7 +32,8 @@ type jsonReport struct {
 	EndDetail     string                 `json:"end_detail,omitempty"`
 	Rounds        int                    `json:"rounds"`
 	Comparisons   analysis.Multiplicity  `json:"comparisons"`
-	Precision     analysis.Aim           `json:"precision"`
+	Precision     jsonPrecision          `json:"precision"`
+	DisturbedBy   []string               `json:"disturbed_by"` // codes of caveats
 	Scenarios     []jsonScenario         `json:"scenarios"`
 	Warnings      []analysis.Warning     `json:"warnings"`
 	Sweeps        []jsonSweep            `json:"sweeps"`
@@ -42,6 +43,13 @@ type jsonReport struct {
 	Settlings     []analysis.Settling    `json:"settlings,omitempty"` // of networks that were watched before they were measured
 	InForce       []analysis.InForce     `json:"in_force,omitempty"`  // of networks whose building measures it
 	NodeDaemons   []analysis.NodeUse     `json:"node_daemons,omitempty"`
+}
+
+// jsonPrecision is what was requested, and to within what half of the changes are known, and all of them.
+type jsonPrecision struct {
+	analysis.Aim
+	Half float64 `json:"half_of_changes,omitempty"`
+	Most float64 `json:"all_changes,omitempty"`
 }
 
 // jsonRun is the run without its plan: scenarios have the cells.
@@ -78,12 +86,13 @@ type jsonPoint struct {
 
 // writeJSON writes everything in base units. Lists are never null, and unknown figures are absent.
 func writeJSON(w io.Writer, res analysis.Result, _ Options) error {
+	half, most, _ := res.Widths()
 	r := jsonReport{
 		SchemaVersion: jsonSchema,
 		Run:           jsonRun{res.Run.ID, timestamp(res.Run.Started), res.Run.Version, res.Run.Suite, res.Run.Note},
 		Machine:       res.Run.Machine, Settings: res.Run.Settings, Limits: res.Limits, Level: res.Level, Margin: res.Margin,
 		Finished: timestamp(res.Finished), Elapsed: res.Elapsed, End: res.End, EndDetail: res.EndDetail, Rounds: res.Rounds,
-		Comparisons: res.Multiplicity, Precision: res.Aim, Scenarios: []jsonScenario{}, Warnings: listed(res.Warnings), Sweeps: jsonSweeps(res),
+		Comparisons: res.Multiplicity, Precision: jsonPrecision{res.Aim, half, most}, DisturbedBy: listed(res.DisturbedBy()), Scenarios: []jsonScenario{}, Warnings: listed(res.Warnings), Sweeps: jsonSweeps(res),
 		Agreements: listed(res.Agreements), Replications: listed(res.Replications), PerPrice: listed(res.Prices), Settlings: res.Settlings, InForce: res.InForce, NodeDaemons: res.NodeUses,
 	}
 	r.Machine.CPUs = listed(r.Machine.CPUs)
