@@ -10,16 +10,19 @@ import (
 	"nettoll/record"
 )
 
+// bridgePorts is how many ports a Linux bridge can have.
+const bridgePorts = 1023
+
 // trusted returns what can be measured on a machine that has the tools of the published measurements, with the
 // times that their trials take.
 func trusted() Known {
 	k := drivers()
 	k.Networks = append(k.Networks,
-		Network{Name: "iptables", Hosts: []int{1, 2}, Endpoints: BridgePorts},
-		Network{Name: "pipework-veth", Hosts: []int{1}, Endpoints: BridgePorts},
-		Network{Name: "bridge-nonf", Hosts: []int{1}, Endpoints: BridgePorts})
+		Network{Name: "iptables", Hosts: []int{1, 2}, Endpoints: bridgePorts},
+		Network{Name: "pipework-veth", Hosts: []int{1}, Endpoints: bridgePorts},
+		Network{Name: "bridge-nonf", Hosts: []int{1}, Endpoints: bridgePorts})
 	for _, name := range []string{"flannel-udp", "flannel-vxlan", "weave-sleeve", "udp-overlay-packet", "calico-bgp", "routed-bgp"} {
-		k.Networks = append(k.Networks, Network{Name: name, Hosts: []int{2}, Endpoints: BridgePorts})
+		k.Networks = append(k.Networks, Network{Name: name, Hosts: []int{2}, Endpoints: bridgePorts})
 	}
 	for _, name := range []string{"ovs", "ovs-userspace-tso"} {
 		k.Networks = append(k.Networks, Network{Name: name, Hosts: []int{1}, Endpoints: 200})

@@ -46,7 +46,7 @@ type Network struct {
 	// Like is the network of another platform that this one is the real form of: in a suite that is moved to this
 	// platform, that name means this network. Empty is none.
 	Like string
-	// Endpoints is how many one host can hold, such as BridgePorts; 0 is MaxEndpoints.
+	// Endpoints is how many one host can hold, such as 1023 for the ports of a Linux bridge; 0 is MaxEndpoints.
 	Endpoints int
 	// Overflow says that neighbours beyond that limit get further bridges, so that they do not count against it.
 	Overflow bool

@@ -146,7 +146,7 @@ func Slices(workload string, set record.Settings) int {
 // Limits on networks that stand at once.
 const (
 	mostTogether   = 40   // networks
-	mostContainers = 128  // of all of them together, or of each if only a network and its baseline stand
+	MostContainers = 128  // of all of them together, or of each if only a network and its baseline stand
 	mostFlows      = 16   // of a network in turns
 	mostServices   = 1000 // further ones of a network that shares its hosts with others
 	mostPolicies   = 100  // likewise
@@ -319,7 +319,7 @@ func (a Able) mostAlike(v record.Cell) int {
 	if a.Together > 0 {
 		most = min(most, a.Together+1)
 	}
-	return min(most, max(1, mostContainers/max(1, containersOf(v))))
+	return min(most, max(1, MostContainers/max(1, containersOf(v))))
 }
 
 // hold reports whether networks that all have the same number of containers may stand at once, and there is room for them.
@@ -343,7 +343,7 @@ func cut(all []Visit, able Able) (groups []Group) {
 		return []Group{{Visits: all}}
 	}
 	var compared map[record.Cell]bool
-	if containersOf(all[0].Cell) <= mostContainers {
+	if containersOf(all[0].Cell) <= MostContainers {
 		compared = comparedIn(all)
 	}
 	carried := func(m member) bool { return able.Rooms[m.Network].Carried }

@@ -23,8 +23,6 @@ const (
 	MaxEndpoints = record.MaxContainers / 2
 	// MaxProcesses is how many client processes one container can have, which the ports of the servers limit.
 	MaxProcesses = (MaxServers*record.PortBlock - 1) / 2
-	// BridgePorts is how many ports a Linux bridge can have.
-	BridgePorts = 1023
 
 	allPorts  = record.LastPort - record.FirstPort + 1
 	minWindow = 10 * time.Millisecond // the step of the kernel's clock of CPU time

@@ -243,12 +243,20 @@ func (m *machines) describe(endpoints []record.Endpoint, links []link) {
 	}
 }
 
+// place chooses CPUs of a machine that has both ends.
+func (m *machine) place(placement string) (workload.CPUs, error) {
+	if placement == record.PlacementDistinct && len(m.facts.CPUs) == 1 {
+		return workload.CPUs{}, &platform.Unsupported{Feature: "client and server on different CPUs", Option: "a second CPU", Remedy: "measure with --placement same"}
+	}
+	return Place(m.facts, placement), nil
+}
+
 // place chooses CPUs on the machines of clients and servers. On separate machines each side gets the
 // half that it would have if they shared one, so that a placement means the same in both cases. Where endpoints have CPUs of
 // their own, whoever gave them these has placed them.
 func (m *machines) place(placement string, links []link, endpoints []record.Endpoint) (workload.CPUs, error) {
 	if m.of == nil {
-		return Place(m.all[0].facts, placement), nil
+		return m.all[0].place(placement)
 	}
 	if slices.ContainsFunc(endpoints, func(e record.Endpoint) bool { return e.OwnCPUs() != nil }) {
 		if placement == record.PlacementSame {
@@ -259,6 +267,9 @@ func (m *machines) place(placement string, links []link, endpoints []record.Endp
 		return workload.CPUs{}, nil
 	}
 	client, server := m.of[links[0].client], m.of[links[0].server]
+	if client == server {
+		return client.place(placement)
+	}
 	return workload.CPUs{
 		Client: Place(client.facts, placement).Client,
 		Server: Place(server.facts, placement).Server,

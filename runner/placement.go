@@ -14,7 +14,7 @@ import (
 // hyperthread of it each; if no package has more than one CPU, as on some virtual machines, those of
 // all packages are halved. CPUs of a slow kind are left out where there are two cores of another: otherwise one end could
 // have only slow ones. Same: one CPU for both. Free, or distinct if there is only one CPU: no CPU
-// is chosen, and the record has none.
+// is chosen.
 func Place(m record.Machine, placement string) workload.CPUs {
 	if len(m.CPUs) == 0 || placement == record.PlacementFree {
 		return workload.CPUs{}

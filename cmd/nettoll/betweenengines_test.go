@@ -90,7 +90,7 @@ func TestBetweenEngines(t *testing.T) {
 	wire(t, a, b, 2)
 	refused(run(through), exitFailure, "reach each other over several networks, by 198.18.1.1 and 198.18.1.2 (lan1, lan1), or by 198.18.2.1 and 198.18.2.2 (lan2, lan2); name one with --address "+a.engineURL()+"=198.18.1.1")
 	measured(2, "--address", b.engineURL()+"=198.18.2.2")
-	refused(run(through, "--address", a.engineURL()+"=198.19.240.1"), exitFailure, "that is no address of "+a.engineURL()+" alone") // of both bridges
+	refused(run(through, "--address", a.engineURL()+"=198.19.240.1"), exitFailure, "that is not an address of "+a.engineURL()+" alone") // of both bridges
 	a.untouched(t)
 	if _, err := os.Stat(filepath.Join(dir, "no.ndjson")); err == nil {
 		t.Error("there is a run file")

@@ -188,7 +188,7 @@ func (e *theirEngine) client(t *testing.T) *client.Client {
 func (e *theirEngine) furnish(t *testing.T) {
 	t.Helper()
 	c, ctx := e.client(t), t.Context()
-	root, err := rootfs.New(rootfs.Tool("sleep", "/bin/sleep"))
+	root, err := rootfs.New(rootfs.Program{File: "/bin/sleep", Path: "/usr/bin/sleep"})
 	iferr.Fatal(t, err)
 	r, w := io.Pipe()
 	go func() {

@@ -59,7 +59,7 @@ func catalogue(e engines) []platformNetworks {
 			drivers: docker.Swarm(),
 		},
 		{
-			platform: e.ssh, about: "machines of yours, reached by ssh", with: "--hosts-ssh",
+			platform: e.ssh, about: "your machines, reached by ssh", with: "--hosts-ssh",
 			plan:    plan.Platform{Native: "native", Usual: []string{"native"}, Visit: 450 * time.Millisecond},
 			drivers: overssh.All(),
 		},

@@ -92,7 +92,7 @@ func (h impossible) can(c record.Cell) bool {
 // checkCongestion refuses, before anything is built, an algorithm that this machine does not have.
 func checkCongestion(cells []record.Cell) error {
 	for _, name := range record.Distinct(cells, func(c record.Cell) string { return c.Options.Congestion }) {
-		if name == "" {
+		if name == "" || name == record.MachinesOwn {
 			continue
 		}
 		if err := sampler.TryCongestion(name); errors.Is(err, fs.ErrNotExist) {

@@ -135,7 +135,7 @@ func (m *machineFlags) checkTargets() error {
 	for i, t := range m.targets {
 		switch {
 		case t == "" || strings.HasPrefix(t, "-") || strings.ContainsAny(t, " \t\n"):
-			return usagef("--hosts-ssh %q: that is no name of a machine", t)
+			return usagef("--hosts-ssh %q: that is not the name of a machine", t)
 		case slices.Contains(m.targets[:i], t):
 			return usagef("--hosts-ssh: %s is named twice", t)
 		}

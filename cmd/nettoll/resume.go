@@ -96,12 +96,16 @@ func sameMachine(was record.Machine) error {
 	switch {
 	case is.Kernel != was.Kernel:
 		return usagef("--resume: the run began on kernel %s, this is %s; begin another run", was.Kernel, is.Kernel)
+	case is.CPUModel == was.CPUModel && len(is.CPUs) == len(was.CPUs) && !slices.Equal(record.Each(is.CPUs, numberOf), record.Each(was.CPUs, numberOf)):
+		return usagef("--resume: the run began on CPUs %v, and this process may use CPUs %v; begin another run", record.Each(was.CPUs, numberOf), record.Each(is.CPUs, numberOf))
 	case is.CPUModel != was.CPUModel || !slices.Equal(is.CPUs, was.CPUs):
 		return usagef("--resume: the run began on other CPUs (%d, %s) than are available now (%d, %s); begin another run",
 			len(was.CPUs), was.CPUModel, len(is.CPUs), is.CPUModel)
 	}
 	return nil
 }
+
+func numberOf(c record.CPU) int { return c.ID }
 
 // sameTools refuses to resume a run without the tools that its cells began with, or with other versions of them, for the same
 // reason. Cells whose tool is missing would be given up.

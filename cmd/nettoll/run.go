@@ -99,6 +99,7 @@ interrupted.`,
 			if cells, err = f.hold(cells, toolByName(a.paths)); err != nil {
 				return err
 			}
+			f.shareOnlyCPU(cells)
 			set := plan.Settings(suite)
 			set.SelfCheck, set.Venue = f.selfCheck, f.venue(cells)
 			if set.Congestion, err = congestion(f.outside(cells)); err != nil {
@@ -115,6 +116,16 @@ interrupted.`,
 			}
 			if err := f.checkTime(cells, set); err != nil {
 				return err
+			}
+			if !f.outside(cells) && !lab.Inside() {
+				most, by := mostTasks()
+				note, err := checkTasks(most, by, cells, set.Turns)
+				if err != nil {
+					return err
+				}
+				if note != "" {
+					fmt.Fprintln(a.stderr, "note: "+note)
+				}
 			}
 			err = a.where(cmd.Context(), &f, cells, func(ctx context.Context) error {
 				if err := f.agree(ctx, cells, &set); err != nil {
@@ -146,6 +157,19 @@ func yielding() error {
 		return usagef("this process has a real-time policy (chrt), under which its traffic would keep all else from the CPUs; run it under the usual one: chrt --other 0 nettoll run")
 	}
 	return nil
+}
+
+// shareOnlyCPU has client and server share the CPU of a machine that has only one, unless a placement was requested.
+func (f *runFlags) shareOnlyCPU(cells []record.Cell) {
+	m, err := sampler.Machine("/proc", "/sys")
+	if err != nil || len(m.CPUs) != 1 || f.given("placement") || f.outside(cells) {
+		return
+	}
+	for i := range cells {
+		if cells[i].Placement == record.PlacementDistinct {
+			cells[i].Placement, f.shared = record.PlacementSame, true
+		}
+	}
 }
 
 // congestion returns the congestion control of TCP flows for which none is named, the same for the whole run. In a
@@ -299,7 +323,9 @@ func (f *runFlags) checkOutput(cells []record.Cell) error {
 	if info, err := os.Stat(f.output); err == nil && info.IsDir() {
 		return usagef("-o %s: it is a folder; name a file", f.output)
 	}
-	if _, err := os.Lstat(f.output); err == nil {
+	if info, err := os.Lstat(f.output); err == nil && !info.Mode().IsRegular() {
+		return usagef("-o %s: it is not a regular file; name a new one", f.output)
+	} else if err == nil {
 		return usagef("-o %s: the file exists; resume it with --resume, or name another", f.output)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return usagef("-o %s: %w", f.output, cause(err))
@@ -378,6 +404,9 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 		return err
 	}
 	a.sayRefused(&f, found)
+	if f.shared {
+		fmt.Fprintln(a.stderr, "note: there is only one CPU: client and server share it, and latency is that of one CPU")
+	}
 	for _, left := range plan.Undriven(suite, f.known()) {
 		fmt.Fprintf(a.stderr, "note: %s is left out: %s\n", left.Network, left.Reason)
 	}
@@ -497,6 +526,12 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 	}
 	if err == nil {
 		return a.leftBehind(a.conclude(path, f, end.Reason), left)
+	}
+	if lost, ok := errors.AsType[*record.Displaced](err); ok {
+		if lost.Saved == "" {
+			return a.leftBehind(err, left)
+		}
+		path = lost.Saved
 	}
 	// The cause may be a full disk: the run file's contents are shown, but nothing is written.
 	if file, readErr := readFigures(path); readErr == nil && len(file.Trials) > 0 {

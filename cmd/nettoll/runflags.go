@@ -22,6 +22,7 @@ type runFlags struct {
 	dryRun, selfCheck             bool
 	asPublished, yes              bool
 	budgeted                      bool // the suite sets a time budget
+	shared                        bool // client and server share the only CPU
 	done                          int  // rounds that the run to be resumed has
 	four, six                     bool
 	paths                         program.Paths

@@ -92,3 +92,23 @@ func kills(events string) uint64 {
 	}
 	return 0
 }
+
+// MostTasks returns how many processes and threads this process's control group may have together, or one that it is in; 0 where
+// that is not limited, or not known. proc is "/proc", and mounted "/sys/fs/cgroup".
+func MostTasks(proc, mounted string) (most int) {
+	top := filepath.Join(mounted, "pids")
+	group, err := Own(proc, top, "pids")
+	if err != nil {
+		if group, err = Own(proc, mounted, ""); err != nil {
+			return 0
+		}
+		top = mounted
+	}
+	for ; strings.HasPrefix(group, top); group = filepath.Dir(group) {
+		text, _ := os.ReadFile(filepath.Join(group, "pids.max"))                                            // the root has none
+		if n, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && (most == 0 || n < most) { // otherwise it is "max"
+			most = n
+		}
+	}
+	return most
+}
