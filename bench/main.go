@@ -63,6 +63,7 @@ func run(ctx context.Context, args []string) error {
 type part struct {
 	name   string
 	takes  time.Duration // about, on two CPUs; 0: known from its steps
+	named  bool          // it runs only when it is named: the others take ten minutes together
 	size   int           // of a part that judges: see its function
 	inside bool          // it builds networks itself, in a lab; parts that run nettoll are outside, as nettoll makes labs of its own
 	do     func(context.Context, *work) error
@@ -71,9 +72,9 @@ type part struct {
 var parts = []part{
 	{name: "report", takes: 45 * time.Second, do: reports},
 	{name: "turns", takes: 165 * time.Second, do: turns},
-	{name: "memory", takes: 100 * time.Second, do: memory},
-	{name: "cluster", takes: 55 * time.Second, do: cluster},
-	{name: "size", takes: 35 * time.Second, do: size},
+	{name: "memory", takes: 100 * time.Second, named: true, do: memory},
+	{name: "cluster", takes: 55 * time.Second, named: true, do: cluster},
+	{name: "size", takes: 35 * time.Second, named: true, do: size},
 	{name: "throughput", takes: 120 * time.Second, inside: true, do: throughput},
 	{name: "latency", takes: 65 * time.Second, inside: true, do: latency},
 	{name: "datagrams", takes: 35 * time.Second, inside: true, do: datagrams},
@@ -125,7 +126,7 @@ func wanted(args []string) (all []*work, err error) {
 	}
 	for _, p := range parts {
 		size, named := sizes[p.name]
-		if named || len(sizes) == 0 && p.size == 0 {
+		if named || len(sizes) == 0 && p.size == 0 && !p.named {
 			w := &work{part: p}
 			if p.size > 0 {
 				w.size, w.keep = cmp.Or(size, p.size), keep
