@@ -31,6 +31,9 @@ var versions = []struct{ name, flag string }{
 	{"qperf", "--version"}, {"redis-server", "--version"}, {"sockperf", "--version"}, {"wrk", "-v"},
 }
 
+// tool returns a program at the place where tools look it up by its name.
+func tool(name, file string) Program { return Program{File: file, Path: "/usr/bin/" + name} }
+
 // here returns the file of a program if this machine has it. Programs named in NETTOLL_REQUIRE must be
 // there.
 func here(t *testing.T, name string) (file string, ok bool) {
@@ -102,7 +105,7 @@ func TestProgramsRun(t *testing.T) {
 	flags := map[string]string{AgentPath: "--version"}
 	for _, v := range versions {
 		if file, ok := here(t, v.name); ok {
-			p := Tool(v.name, file)
+			p := tool(v.name, file)
 			programs, flags[p.Path] = append(programs, p), v.flag
 		}
 	}
@@ -181,7 +184,7 @@ func TestPairs(t *testing.T) {
 				if !ok {
 					t.Skip("not installed: " + name)
 				}
-				programs = append(programs, Tool(name, file))
+				programs = append(programs, tool(name, file))
 			}
 			root := container(t, image(t, programs...))
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

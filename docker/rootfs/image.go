@@ -27,9 +27,6 @@ type Program struct {
 // Data is a file or folder of this machine to be put into an image unchanged, at the same path.
 type Data string
 
-// Tool returns a program at the place where tools look it up by its name: in /usr/bin.
-func Tool(name, file string) Program { return Program{File: file, Path: "/usr/bin/" + name} }
-
 // Image is a root filesystem.
 type Image struct{ tree tree }
 

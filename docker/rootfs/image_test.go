@@ -74,9 +74,9 @@ func TestStream(t *testing.T) {
 func TestStreamIsOfTheContents(t *testing.T) {
 	same := func(b []byte) []byte { return b }
 	first, second := altered(t, os.Args[0], same), altered(t, os.Args[0], same)
-	m := image(t, Tool("x", first), Tool("y", second))
+	m := image(t, tool("x", first), tool("y", second))
 	for range 2 {
-		if !bytes.Equal(stream(t, m), stream(t, image(t, Tool("y", first), Tool("x", second)))) {
+		if !bytes.Equal(stream(t, m), stream(t, image(t, tool("y", first), tool("x", second)))) {
 			t.Error("the same programs make two streams")
 		}
 	}
@@ -87,7 +87,7 @@ func TestChanged(t *testing.T) {
 	file := altered(t, os.Args[0], func(b []byte) []byte { return b })
 	was, err := os.ReadFile(file)
 	iferr.Fatal(t, err)
-	m := image(t, Tool("a", file))
+	m := image(t, tool("a", file))
 	for what, now := range map[string][]byte{
 		"other bytes": append(slices.Clone(was[:100]), append([]byte{was[100] + 1}, was[101:]...)...),
 		"shorter":     was[:100],
@@ -125,17 +125,17 @@ func TestRefuses(t *testing.T) {
 	library := altered(t, good, with(entry, make([]byte, 8)...))
 	here := mustOpen(t, good).arch
 	for want, programs := range map[string][]Program{
-		`there is no program "` + dir + `/none"; install it, or do without it`:                                            {Tool("none", dir+"/none")},
-		script + " is a script (#!/usr/bin/perl -w), and only programs can be taken along: name the program that it runs": {Tool("script", script)},
-		text + " is not a program: it is not an ELF file":                                                                 {Tool("text", text)},
-		dir + " is not a regular file":                                                                                    {Tool("dir", dir)},
-		foreign + " is for SPARC, but this machine is " + here.String() + ": give a build for this machine":               {Tool("foreign", foreign)},
-		library + " is not a program: it is a library or an object file":                                                  {Tool("library", library)},
-		"/usr/bin/a would be both " + good + " and " + os.Args[0] + ": put them into separate images":                     {Tool("a", good), Tool("a", os.Args[0])},
-		"/usr/bin would be both a folder and " + good:                                                                     {{good, "/usr/bin"}, Tool("a", good)},
+		`there is no program "` + dir + `/none"; install it, or do without it`:                                            {tool("none", dir+"/none")},
+		script + " is a script (#!/usr/bin/perl -w), and only programs can be taken along: name the program that it runs": {tool("script", script)},
+		text + " is not a program: it is not an ELF file":                                                                 {tool("text", text)},
+		dir + " is not a regular file":                                                                                    {tool("dir", dir)},
+		foreign + " is for SPARC, but this machine is " + here.String() + ": give a build for this machine":               {tool("foreign", foreign)},
+		library + " is not a program: it is a library or an object file":                                                  {tool("library", library)},
+		"/usr/bin/a would be both " + good + " and " + os.Args[0] + ": put them into separate images":                     {tool("a", good), tool("a", os.Args[0])},
+		"/usr/bin would be both a folder and " + good:                                                                     {{good, "/usr/bin"}, tool("a", good)},
 		"/tmp would be both a folder and " + good:                                                                         {{good, "/tmp"}},
 		"/etc/passwd would be both " + good + " and a file of every image: put them into separate images":                 {{good, "/etc/passwd"}},
-		`"/usr/bin/../x" is not a path of a file in an image: give an absolute path without . and ..`:                     {Tool("../x", good)},
+		`"/usr/bin/../x" is not a path of a file in an image: give an absolute path without . and ..`:                     {tool("../x", good)},
 		`"nettoll" is not a path of a file in an image: give an absolute path without . and ..`:                           {{good, "nettoll"}},
 	} {
 		_, err := New(programs...)

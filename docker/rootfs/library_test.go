@@ -37,7 +37,7 @@ func TestLibraries(t *testing.T) {
 	if !ok {
 		t.Skip("not installed: iperf3")
 	}
-	m := image(t, Tool("iperf3", file))
+	m := image(t, tool("iperf3", file))
 	loader, err := filepath.EvalSymlinks(mustOpen(t, file).interp)
 	iferr.Fatal(t, err)
 	for _, name := range append([]string{"libiperf.so.0", cLibrary}, byName...) {
@@ -53,14 +53,14 @@ func TestLibraries(t *testing.T) {
 		return func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("libiperf.so.0"), []byte(library)) }
 	}
 	missing := altered(t, file, wants("libnonef.so.0"))
-	_, err = New(Tool("iperf3", missing))
+	_, err = New(tool("iperf3", missing))
 	for _, want := range []string{missing + " needs a library that cannot be loaded on this machine; install", "libnonef.so.0"} {
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
 	without := altered(t, file, func(b []byte) []byte { return bytes.Replace(b, []byte("/ld-linux-"), []byte("/ld-linuy-"), 1) })
-	if _, err := New(Tool("iperf3", without)); err == nil || !strings.Contains(err.Error(), "which is not on this machine; install it") {
+	if _, err := New(tool("iperf3", without)); err == nil || !strings.Contains(err.Error(), "which is not on this machine; install it") {
 		t.Errorf("without a loader: %v", err)
 	}
 }

@@ -40,7 +40,7 @@ func private(t *testing.T) *docker.Docker {
 	for _, name := range []string{"sh", "cat", "echo", "head", "readlink", "sleep", "tr", "true"} {
 		file, err := exec.LookPath(name)
 		iferr.Fatal(t, err)
-		programs = append(programs, rootfs.Tool(name, file))
+		programs = append(programs, rootfs.Program{File: file, Path: "/usr/bin/" + name})
 	}
 	image, err := rootfs.New(programs...)
 	iferr.Fatal(t, err)

@@ -74,7 +74,7 @@ func (k *Kubernetes) Probe(ctx context.Context) error {
 	case k.o.Own != nil:
 		return k.o.Own.Probe(ctx)
 	default:
-		return &platform.Unsupported{Feature: "a network of Kubernetes", Option: "a cluster", Remedy: "use --private-cluster, or name one of yours with --context"}
+		return &platform.Unsupported{Feature: "a network of Kubernetes", Option: "a cluster", Remedy: "use --private-cluster, or name your own with --context"}
 	}
 	return errors.Join(k.o.Lab.Probe(ctx), kube.Available(k.o.Paths))
 }

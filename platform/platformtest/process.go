@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -233,8 +232,8 @@ func speaksAsAgent(t *testing.T, e platform.Endpoint) {
 	defer c.Close()
 	var counters map[string]uint64
 	iferr.Fatal(t, c.Call(t.Context(), sampler.MethodCounters, nil, &counters))
-	if _, ok := counters["lo.rx_bytes"]; !ok {
-		t.Errorf("the agent counts nothing of lo: %v", fmt.Sprint(counters)[:100])
+	if counters["TcpRtoMax"] == 0 { // a constant; counters that are 0 are left out
+		t.Errorf("the agent has no counters of TCP: %v", counters)
 	}
 	iferr.Error(t, c.Close())
 }

@@ -68,7 +68,7 @@ func (s *SSH) Probe(ctx context.Context) error {
 // reach logs in to machines that are not logged in to, or whose agent has ended.
 func (s *SSH) reach(ctx context.Context) error {
 	if len(s.o.Targets) == 0 {
-		return &platform.Unsupported{Feature: "networks between machines over ssh", Option: "machines", Remedy: "name machines of yours with --hosts-ssh a,b"}
+		return &platform.Unsupported{Feature: "networks between machines over ssh", Option: "machines", Remedy: "name your machines with --hosts-ssh a,b"}
 	}
 	if !slices.ContainsFunc(s.machines, (*machine).lost) && s.machines != nil {
 		return nil

@@ -221,7 +221,7 @@ func TestVanishes(t *testing.T) {
 func TestGiven(t *testing.T) {
 	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{}, sshtest.Machine{})
 	s := machines(t, 2, Options{At: map[string]netip.Addr{"b": netip.MustParseAddr("192.0.2.1")}})
-	refused(t, s.Probe(t.Context()), "--address b=192.0.2.1: that is no address of b alone")
+	refused(t, s.Probe(t.Context()), "--address b=192.0.2.1: that is not an address of b alone")
 	s = machines(t, 2, Options{At: map[string]netip.Addr{"b": lan.Hosts[1].Uplink().Addr4.Addr()}})
 	iferr.Error(t, s.Probe(t.Context()))
 }
@@ -367,7 +367,7 @@ func TestAddressesInCommon(t *testing.T) {
 	h := found(t, s, lan)
 	iferr.Error(t, h.Close(t.Context()))
 	named := machines(t, 2, Options{At: map[string]netip.Addr{"b": common.Addr()}})
-	refused(t, named.Probe(t.Context()), "--address b=172.17.0.1: that is no address of b alone")
+	refused(t, named.Probe(t.Context()), "--address b=172.17.0.1: that is not an address of b alone")
 	on(1, func(n *nl.NS) error {
 		up := lan.Hosts[1].Uplink()
 		return errors.Join(n.Unaddr(up.Device, up.Addr4), n.Unaddr(up.Device, up.Addr6))
