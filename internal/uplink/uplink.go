@@ -246,7 +246,7 @@ func given(m Machine, has []nl.Address, six bool) (nl.Address, error) {
 	}
 	i := slices.IndexFunc(has, func(one nl.Address) bool { return one.At.Addr() == m.Given })
 	if i < 0 {
-		return nl.Address{}, fmt.Errorf("--address %s=%s: that is no address of %s alone; of this IP version, %s", m.Name, m.Given, m.Name, m.knows(has))
+		return nl.Address{}, fmt.Errorf("--address %s=%s: that is not an address of %s alone; of this IP version, %s", m.Name, m.Given, m.Name, m.knows(has))
 	}
 	return has[i], nil
 }

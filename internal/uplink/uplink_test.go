@@ -112,7 +112,7 @@ func TestJoin(t *testing.T) {
 		},
 		"the same address is given": {
 			[]Machine{unreached(docker0, "eth0 10.0.0.1/24"), givenAt("172.17.0.1", docker0, "eth0 10.0.0.2/24")},
-			[]string{"--address b=172.17.0.1: that is no address of b alone; of this IP version, b has 10.0.0.2 on eth0"},
+			[]string{"--address b=172.17.0.1: that is not an address of b alone; of this IP version, b has 10.0.0.2 on eth0"},
 		},
 		"three": {
 			[]Machine{unreached("eth0 10.0.0.1/24"), unreached("eth0 10.0.0.2/24"), unreached("eth0 10.0.0.3/24")},
