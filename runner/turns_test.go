@@ -399,7 +399,7 @@ func TestCardsThatCountLate(t *testing.T) {
 		return slices.ContainsFunc(tr.Warnings, func(w record.Warning) bool { return strings.Contains(w.Text, "network cards that count late") })
 	}
 	var trials []record.Trial
-	for range 8 { // turns that are looked at too late, as on a busy machine, prove nothing
+	for range 24 { // turns that are looked at too late, as on a busy machine, prove nothing
 		if trials = inTurns(t, lab.New(), engine.New(), cards, record.TCPRR); slices.ContainsFunc(trials, said) {
 			break
 		}
