@@ -242,26 +242,26 @@ func (w *Writer) intact() error {
 	named, err := os.Stat(name)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		w.lost = w.save(name + " was removed, or moved, by another program")
+		w.lost = w.save(is, name+" was removed, or moved, by another program")
 	case err == nil && !os.SameFile(is, named):
-		w.lost = w.save(name + " was replaced by another program")
+		w.lost = w.save(is, name+" was replaced by another program")
 	case is.Size() < w.size:
 		w.lost = &Displaced{Why: name + " was cut off by another program"}
 	case is.Size() > w.size:
-		w.lost = w.save(name + " was written to by another program")
+		w.lost = w.save(is, name+" was written to by another program")
 	}
 	return w.lost
 }
 
 // save copies what has been written to a new file beside the one that it was in, and returns a Displaced.
-func (w *Writer) save(why string) error {
+func (w *Writer) save(is os.FileInfo, why string) error {
 	lost := &Displaced{Why: why}
 	f, err := os.CreateTemp(filepath.Dir(w.f.Name()), "saved-*-"+filepath.Base(w.f.Name()))
 	if err != nil {
 		return errors.Join(lost, err)
 	}
 	_, err = io.Copy(f, io.NewSectionReader(w.f, 0, w.size))
-	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+	if err = errors.Join(err, f.Chmod(is.Mode().Perm()), f.Sync(), f.Close()); err != nil {
 		return errors.Join(lost, err)
 	}
 	lost.Saved = f.Name()

@@ -204,9 +204,16 @@ func (w *watcher) use(window, idle float64) (record.CPUUse, []record.Warning, er
 		use.Hosts = append(use.Hosts, h)
 	}
 	var doubts []record.Warning
-	if !known || use.Machine.Busy > tooBusy*window*float64(len(use.Machine.PerCPU)) {
+	why := ""
+	switch {
+	case !known:
+		why = "the machine was read when turns of other networks had begun"
+	case use.Machine.Busy > tooBusy*window*float64(len(use.Machine.PerCPU)):
+		why = "its CPUs would have been busy for more than all of the time"
+	}
+	if why != "" {
 		use.Machine, use.Hosts = record.MachineCPU{PerCPU: []record.CPUSample{}}, nil
-		doubts = append(doubts, record.Warning{Code: "cpu-late", Text: "what the traffic cost in CPU time is not known: the machine was read when turns of other networks had begun"})
+		doubts = append(doubts, record.Warning{Code: "cpu-late", Text: "what the traffic cost in CPU time is not known: " + why})
 	}
 	for i, d := range w.daemons {
 		var sum record.ProcessCPU
@@ -266,9 +273,8 @@ func (w *watcher) ofNodes(turns []turnUse, share float64) (all []record.DaemonCP
 	return all, nil
 }
 
-// tooBusy is how much of the time of all CPUs they can have been busy: payload of a turn outside of its window costs a little more or
-// less than in it.
-const tooBusy = 1.05
+// tooBusy is for how much of the time CPUs can seem to have been busy: payload costs more while a turn settles than in its window.
+const tooBusy = 1.25
 
 // tolerated is the share of a turn's window by which its edges may be read too late, if none was read in time.
 const tolerated = 0.05
