@@ -264,7 +264,7 @@ func (w *Writer) save(is os.FileInfo, why string) error {
 	if err = errors.Join(err, f.Chmod(is.Mode().Perm()), f.Sync(), f.Close()); err != nil {
 		return errors.Join(lost, err)
 	}
-	lost.Saved = f.Name()
+	lost.Saved = filepath.Clean(f.Name())
 	return lost
 }
 

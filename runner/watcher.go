@@ -276,8 +276,9 @@ func (w *watcher) ofNodes(turns []turnUse, share float64) (all []record.DaemonCP
 // tooBusy is for how much of the time CPUs can seem to have been busy: payload costs more while a turn settles than in its window.
 const tooBusy = 1.25
 
-// tolerated is the share of a turn's window by which its edges may be read too late, if none was read in time.
-const tolerated = 0.05
+// tolerated is the share of a turn's window by which its edges may be read too late, if none was read in time. Other networks' work
+// then stands for as much of the turn's at most, and costs about the same.
+const tolerated = 0.25
 
 // timely returns the turns at whose edges no other turn had begun when they were read: on a busy machine, CPU time of another
 // network's turn would be counted as theirs. If there are none, it returns those in which hardly any of another's was. It reports
@@ -286,7 +287,7 @@ func (w *watcher) timely() (turns []turnUse, some bool) {
 	for _, such := range []func(turnUse) bool{
 		func(t turnUse) bool { return !t.from.late && !t.to.late },
 		// Not those whose edges were read one right after the other when both were over.
-		func(t turnUse) bool { return t.from.by+t.to.by <= tolerated*t.window && t.seconds() >= t.window },
+		func(t turnUse) bool { return max(t.from.by, t.to.by) <= tolerated*t.window && t.seconds() >= t.window },
 	} {
 		if some := record.Those(w.turns, such); len(some) > 0 && (crossedIn(some) > 0 || crossedIn(w.turns) == 0) {
 			return some, true
