@@ -270,3 +270,27 @@ func TestCollectorOfFlows(t *testing.T) {
 		}
 	}
 }
+
+// TestCollectorBesideFlows has sessions come and go beside one whose flows would keep the world from stopping: the collector is not
+// touched.
+func TestCollectorBesideFlows(t *testing.T) {
+	percent := debug.SetGCPercent(17)
+	t.Cleanup(func() { debug.SetGCPercent(percent) })
+	var p process
+	leave, err := p.enter(nil, false)
+	iferr.Fatal(t, err)
+	const mark = 18
+	debug.SetGCPercent(mark)
+	for _, managed := range []bool{false, true} {
+		leaveOther, err := p.enter(nil, managed)
+		iferr.Fatal(t, err)
+		leaveOther()
+		if got := debug.SetGCPercent(mark); got != mark {
+			t.Errorf("managed=%v: it was set to %d", managed, got)
+		}
+	}
+	leave()
+	if got := debug.SetGCPercent(mark); got != agent.GCPercent {
+		t.Errorf("after the last session it is %d", got)
+	}
+}

@@ -23,6 +23,7 @@ type process struct {
 	mu       sync.Mutex
 	sessions int
 	managed  int // sessions with managed flows
+	percent  int // what the collector was set to; 0: not yet
 	flows    int
 }
 
@@ -30,7 +31,7 @@ type process struct {
 const usualGC = 100
 
 // collect sets the collector: off while flows run that the scheduler does not know of, as usual for managed flows, and seldom between
-// sessions.
+// sessions. It is not set to what it is, since that stops the world, too, and flows of other sessions may run.
 func (p *process) collect() {
 	percent := agent.GCPercent
 	switch {
@@ -39,7 +40,10 @@ func (p *process) collect() {
 	case p.sessions > 0:
 		percent = usualGC
 	}
-	debug.SetGCPercent(percent)
+	if percent != p.percent {
+		p.percent = percent
+		debug.SetGCPercent(percent)
+	}
 }
 
 // spareProcessors are for everything but flows: reading requests, answering, timers.
