@@ -262,7 +262,7 @@ func (w *Writer) save(is os.FileInfo, why string) error {
 	}
 	_, err = io.Copy(f, io.NewSectionReader(w.f, 0, w.size))
 	if err = errors.Join(err, f.Chmod(is.Mode().Perm()), f.Sync(), f.Close()); err != nil {
-		return errors.Join(lost, err)
+		return errors.Join(lost, err, os.Remove(f.Name()))
 	}
 	lost.Saved = filepath.Clean(f.Name())
 	return lost

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"nettoll/internal/cgroup"
 	"nettoll/plan"
 	"nettoll/record"
@@ -30,8 +32,7 @@ func tasks(cells []record.Cell) (alone, together int) {
 func mostTasks() (most int, by string) {
 	most, by = cgroup.MostTasks("/proc", "/sys/fs/cgroup"), "pids.max of its control group, as docker run --pids-limit and TasksMax= set it"
 	var user syscall.Rlimit
-	const nproc = 6 // RLIMIT_NPROC
-	if err := syscall.Getrlimit(nproc, &user); err == nil && syscall.Geteuid() != 0 && user.Cur < 1<<20 && (most == 0 || int(user.Cur) < most) {
+	if err := syscall.Getrlimit(unix.RLIMIT_NPROC, &user); err == nil && syscall.Geteuid() != 0 && user.Cur < 1<<20 && (most == 0 || int(user.Cur) < most) {
 		most, by = int(user.Cur), "ulimit -u"
 	}
 	return most, by

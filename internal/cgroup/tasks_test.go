@@ -36,7 +36,4 @@ func TestMostTasks(t *testing.T) {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
 	}
-	if got := MostTasks("/proc", "/sys/fs/cgroup"); got < 0 {
-		t.Errorf("here: %d", got)
-	}
 }
