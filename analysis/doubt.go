@@ -176,16 +176,10 @@ func warnNotPrecise(k record.Kind, in circumstances) Warning {
 // offloads are the ones that --offload off turns off, under their names in endpoints.
 var offloads = []string{"tso", "gso", "gro", "lro", "tx-checksum", "rx-checksum", "udp-gso"}
 
-// onMachine reports whether an end of the network's traffic is a machine of the user's itself, whose devices are not changed.
-func onMachine(network string, at *record.Venue) bool {
-	_, name, elsewhere := strings.Cut(network, ":")
-	private := at != nil && (at.PrivateEngine || at.PrivateCluster)
-	return elsewhere && !private && (name == "native" || name == "host" || strings.HasPrefix(name, "published"))
-}
-
-// levelling returns the flags that make endpoints alike in some of the attributes that differ, as far as they are possible there.
-func levelling(c record.Cell, what []difference, set record.Settings) string {
-	fixed := onMachine(c.Network, set.Venue) || onMachine(c.Native(), set.Venue)
+// levelling returns the flags that make the endpoints of a cell and of its baseline alike in some of the attributes that differ, as
+// far as they are possible there.
+func levelling(c record.Cell, ends []record.Endpoint, what []difference, set record.Settings) string {
+	fixed := slices.ContainsFunc(ends, func(e record.Endpoint) bool { return e.Open })
 	differs := func(attribute string) bool {
 		return slices.ContainsFunc(what, func(d difference) bool { return d.attribute == attribute })
 	}
@@ -251,7 +245,7 @@ func doubts(row Row, c series, in circumstances) warnings {
 		baseEnds, baseFlows := c.base.lastSetup()
 		if d := differences(ends, flows, baseEnds, baseFlows); len(d) > 0 {
 			advice := "part of the difference may come from this rather than from the network"
-			if remedy := levelling(c.cell, d, in.limits); remedy != "" {
+			if remedy := levelling(c.cell, slices.Concat(ends, baseEnds), d, in.limits); remedy != "" {
 				advice += "; " + remedy + " to rule that out"
 			}
 			texts := record.Each(d, func(one difference) string { return one.text })

@@ -355,7 +355,7 @@ func TestLevelling(t *testing.T) {
 		{two, []difference{{attribute: "qdisc"}}, ""},
 		{two, []difference{{attribute: cpuPackage}}, ""}, // they have stood alone already
 	} {
-		if got := levelling(tt.cell, tt.what, record.Settings{}); got != tt.want {
+		if got := levelling(tt.cell, nil, tt.what, record.Settings{}); got != tt.want {
 			t.Errorf("%q: %q, want %q", tt.what, got, tt.want)
 		}
 	}
@@ -377,24 +377,19 @@ func TestLongerWindowsOfATool(t *testing.T) {
 	}
 }
 
-// Devices of a machine of the user's are not changed, and those of a private engine's host are.
+// Devices of a machine of the user's are not changed, whichever end is there.
 func TestLevellingOnMachinesOfTheUser(t *testing.T) {
-	docker, published, both := streamCell("docker:bridge"), streamCell("docker:published"), streamCell("docker:bridge")
-	docker.Baseline, published.Baseline, both.Baseline = "docker:native", "docker:bridge", "docker:macvlan"
 	what := []difference{{attribute: "MTU"}, {attribute: "tso"}, {attribute: "congestion control"}}
-	const all = "measure with --normalize --offload off --congestion"
 	for _, tt := range []struct {
-		cell record.Cell
-		at   *record.Venue
+		ends []record.Endpoint
 		want string
 	}{
-		{docker, &record.Venue{}, "measure with --congestion"},
-		{published, nil, "measure with --congestion"},
-		{both, &record.Venue{}, all},
-		{docker, &record.Venue{PrivateEngine: true}, all},
+		{[]record.Endpoint{{Role: "client"}, {Role: "server"}}, "measure with --normalize --offload off --baseline veth --hosts 1 --congestion"},
+		{[]record.Endpoint{{Role: "client", Open: true}, {Role: "server"}}, "measure with --congestion"},
+		{[]record.Endpoint{{Role: "client"}, {Role: "server", Open: true}}, "measure with --congestion"},
 	} {
-		if got := levelling(tt.cell, what, record.Settings{Venue: tt.at}); got != tt.want {
-			t.Errorf("%s against %s: %q, want %q", tt.cell.Network, tt.cell.Baseline, got, tt.want)
+		if got := levelling(streamCell("docker:bridge"), tt.ends, what, record.Settings{}); got != tt.want {
+			t.Errorf("%v: %q, want %q", tt.ends, got, tt.want)
 		}
 	}
 }

@@ -237,6 +237,7 @@ type Endpoint struct {
 	Host     string            `json:"host,omitempty"` // its host, if known
 	Address  string            `json:"address"`
 	Device   string            `json:"device"`
+	Open     bool              `json:"open,omitempty"`     // its network is that of a machine of the user's, whose devices are not changed
 	Platform string            `json:"platform,omitempty"` // what the endpoint's platform reports about itself, for example an engine's version
 	Driver   string            `json:"driver"`             // kind of the device, as the kernel names it
 	MTU      int               `json:"mtu"`

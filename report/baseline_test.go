@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +32,13 @@ func comparedOver(baseline string, clients ...int) (analysis.Result, Options) {
 			}
 			return c.Hosts == 1
 		})
+		for i := range one.Trials {
+			t := &one.Trials[i]
+			t.Endpoints = slices.Clone(t.Endpoints) // specimens share them
+			for e := range t.Endpoints {
+				t.Endpoints[e].Open = t.Cell.Network == baseline // a machine of the user's
+			}
+		}
 		f.Run.Cells, f.Trials = append(f.Run.Cells, one.Run.Cells...), append(f.Trials, one.Trials...)
 	}
 	return analysis.Analyze(f), Options{Trials: f.Trials}

@@ -239,7 +239,7 @@ func facts(ctx context.Context, links []link) ([]record.Endpoint, error) {
 	for i, e := range all {
 		out[i].Name, out[i].Role, out[i].Address = e.Name(), e.role, e.own.String()
 		known := e.Facts()
-		out[i].Host, out[i].Platform, out[i].Resources = e.OnHost(), known.About, known.Resources
+		out[i].Host, out[i].Open, out[i].Platform, out[i].Resources = e.OnHost(), known.Around.Open, known.About, known.Resources
 		if known.NIC == nil || err != nil {
 			continue
 		}
