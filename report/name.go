@@ -147,24 +147,33 @@ func traffic(c record.Cell) string {
 	return join(parts)
 }
 
-// optionsText describes the options of a workload: those with numbers in their own words, all others by title.
+// optionsText describes the options of a workload: those in inWords that way, all others by title.
 func optionsText(o record.Options) string {
 	var parts phrases
-	rate := prefixed(bigPrefixes, float64(o.Bandwidth), "bit/s")
-	parts.add(o.Streams > 0, count(uint64(o.Streams))+" "+plural(o.Streams, "stream"))
-	parts.add(o.MessageSize > 0, "messages of "+size(o.MessageSize))
-	parts.add(o.RequestSize > 0, size(o.RequestSize)+" there")
-	parts.add(o.ResponseSize > 0, size(o.ResponseSize)+" back")
-	parts.add(o.Window > 0, "socket buffers of "+size(o.Window))
-	parts.add(o.Bandwidth > 0, "each flow offers "+strconv.FormatFloat(float64(o.Bandwidth)/rate.factor, 'f', -1, 64)+" "+rate.unit)
-	parts.add(o.Rate > 0, "each flow offers "+count(uint64(o.Rate))+"/s")
-	parts.add(o.Congestion != "", o.Congestion)
-	inWords := []string{"streams", "message-size", "request-size", "response-size", "window", "bandwidth", "rate", "congestion"}
 	cell := record.Cell{Options: o}
 	for _, d := range record.Dimensions(record.Option) {
-		parts.add(d.IsSet(cell) && !slices.Contains(inWords, d.Name), d.Phrase(cell))
+		if text, ok := inWords[d.Name]; ok && d.IsSet(cell) {
+			parts.some(text(o))
+			continue
+		}
+		parts.add(d.IsSet(cell), d.Phrase(cell))
 	}
 	return join(parts)
+}
+
+// inWords has the options that are described in their own words, by their names.
+var inWords = map[string]func(record.Options) string{
+	"streams":       func(o record.Options) string { return count(uint64(o.Streams)) + " " + plural(o.Streams, "stream") },
+	"message-size":  func(o record.Options) string { return "messages of " + size(o.MessageSize) },
+	"request-size":  func(o record.Options) string { return size(o.RequestSize) + " there" },
+	"response-size": func(o record.Options) string { return size(o.ResponseSize) + " back" },
+	"window":        func(o record.Options) string { return "socket buffers of " + size(o.Window) },
+	"bandwidth": func(o record.Options) string {
+		rate := prefixed(bigPrefixes, float64(o.Bandwidth), "bit/s")
+		return "each flow offers " + strconv.FormatFloat(float64(o.Bandwidth)/rate.factor, 'f', -1, 64) + " " + rate.unit
+	},
+	"rate":       func(o record.Options) string { return "each flow offers " + count(uint64(o.Rate)) + "/s" },
+	"congestion": func(o record.Options) string { return o.Congestion },
 }
 
 func networkName(c record.Cell) string {
