@@ -310,6 +310,7 @@ func (a *app) survey(ctx context.Context, f *runFlags, e engines, cells []record
 	if len(across) == 0 {
 		return nil
 	}
+	all := recipes(e)
 	limit := emulated.Patience(time.Duration(len(f.at)) * surveyTime)
 	for _, on := range []*docker.Docker{e.docker, e.swarm} {
 		prefix := on.Info().Name + ":"
@@ -318,7 +319,7 @@ func (a *app) survey(ctx context.Context, f *runFlags, e engines, cells []record
 			continue
 		}
 		// A swarm knows the way of its overlays, whether or not nettoll does.
-		knows := on == e.swarm && slices.ContainsFunc(of, func(c record.Cell) bool { return c.Network != prefix+"native" && c.Network != prefix+"host" })
+		knows := on == e.swarm && slices.ContainsFunc(of, func(c record.Cell) bool { return !all[c.Network].Driver.Around.Open })
 		within, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the network between %s was not found within %v", strings.Join(f.at, " and "), limit))
 		defer cancel()
 		ways, err := on.Ways(within)
