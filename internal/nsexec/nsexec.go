@@ -212,8 +212,8 @@ func Run(ctx context.Context, at platform.Endpoint, cmd platform.Command) error 
 
 // Tail keeps the end of the text that is written to it. The zero value is ready to use.
 //
-// If Go's runtime ends a program, for instance because it cannot get another thread, the end is what
-// it says of that: not the stacks of all goroutines that follow.
+// If Go's runtime ends a program, because it panicked or, for instance, cannot get another thread, the end is what it
+// says of that: not the stacks of goroutines that follow.
 type Tail struct {
 	mu    sync.Mutex
 	b     []byte
@@ -223,7 +223,7 @@ type Tail struct {
 const tailSize = 2 << 10 // bytes
 
 // fatal is what Go's runtime says of why it ends a program, up to the empty line after it.
-var fatal = regexp.MustCompile(`(?m)^fatal error: (.+\n)+\n`)
+var fatal = regexp.MustCompile(`(?m)^(fatal error|panic): (.+\n)+\n`)
 
 // Write implements io.Writer; it never fails.
 func (t *Tail) Write(b []byte) (int, error) {

@@ -99,16 +99,20 @@ func TestOutOfMemory(t *testing.T) {
 	}
 }
 
-// TestTail has a Go program that gets no thread: the reason is not lost among the stacks of its goroutines.
+// TestTail has Go programs that get no thread, and that panic: the reason is not lost among the stacks of their goroutines.
 func TestTail(t *testing.T) {
-	const why = "runtime: failed to create new OS thread (have 20 already; errno=11)\nruntime: may need to increase max user processes (ulimit -u)\nfatal error: newosproc"
-	var tail nsexec.Tail
-	for _, part := range []string{strings.Repeat("before\n", 1000), why, "\n", "\nruntime stack:\n", strings.Repeat("runtime.throw({0x17d4783?})\n", 1000)} {
-		if n, err := tail.Write([]byte(part)); n != len(part) || err != nil {
-			t.Errorf("wrote %d of %d bytes, %v", n, len(part), err)
+	for why, stacks := range map[string]string{
+		"runtime: failed to create new OS thread (have 20 already; errno=11)\nruntime: may need to increase max user processes (ulimit -u)\nfatal error: newosproc": "runtime stack:\n",
+		"panic: runtime error: invalid memory address or nil pointer dereference\n[signal SIGSEGV: segmentation violation code=0x1]":                                "goroutine 1 [running]:\n",
+	} {
+		var tail nsexec.Tail
+		for _, part := range []string{strings.Repeat("before\n", 1000), why, "\n", "\n" + stacks, strings.Repeat("runtime.throw({0x17d4783?})\n", 1000)} {
+			if n, err := tail.Write([]byte(part)); n != len(part) || err != nil {
+				t.Errorf("wrote %d of %d bytes, %v", n, len(part), err)
+			}
 		}
-	}
-	if got := tail.String(); !strings.HasSuffix(got, "before\n"+why) {
-		t.Errorf("it kept %q", got)
+		if got := tail.String(); !strings.HasSuffix(got, "before\n"+why) {
+			t.Errorf("it kept %q", got)
+		}
 	}
 }
