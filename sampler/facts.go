@@ -62,6 +62,16 @@ func cpuModel(c procfs.CPUInfo) string {
 // MostCPUs is how many CPUs a kernel can be built for (CONFIG_NR_CPUS).
 const MostCPUs = 8192
 
+// StaysOn reports whether a thread may run on exactly the CPUs that it was given. The kernel gives it others if its control group may
+// not use those any more, or if they go offline. A thread that has ended stays.
+func StaysOn(thread int, cpus ...int) bool {
+	on := unix.NewCPUSet(MostCPUs)
+	if err := unix.SchedGetaffinityDynamic(thread, on); err != nil {
+		return true
+	}
+	return on.Count() == len(cpus) && !slices.ContainsFunc(cpus, func(c int) bool { return !on.IsSet(c) })
+}
+
 // usableCPUs returns the CPUs that this process may run on.
 func usableCPUs(sys string) ([]record.CPU, error) {
 	set := unix.NewCPUSet(MostCPUs)

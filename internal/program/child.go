@@ -84,6 +84,9 @@ type child struct {
 	out, err limited
 	starved  uint64        // cgroup.Starved before it was started
 	sent     atomic.Uint64 // the signals that we have sent to it, one bit each
+	path     string        // as in its command
+	cpus     []int         // on which it was started; none: any
+	thread   int           // that has started it, and has its CPUs as long as it lives
 	done     chan struct{} // closed when it has ended
 	output   Output
 	broken   bool  // ended by a signal that we did not send, or after too much output
@@ -162,6 +165,7 @@ func (k *child) begin(c Command, start func() error) error {
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with this goroutine
 		err := pin(c.CPUs)
+		k.path, k.cpus, k.thread = c.Path, c.CPUs, unix.Gettid()
 		if err == nil {
 			err = start()
 		}
@@ -181,6 +185,20 @@ var moreFiles = sync.OnceFunc(func() {
 		_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &files) // calling Setrlimit makes Go keep this limit
 	}
 })
+
+// moved returns an error if the program was taken from its CPUs.
+func (k *child) moved() error {
+	stays := len(k.cpus) == 0 || sampler.StaysOn(k.thread, k.cpus...)
+	select {
+	case <-k.done: // and the number of its thread may be that of another
+		return nil
+	default:
+	}
+	if stays {
+		return nil
+	}
+	return fmt.Errorf("%s ran on other CPUs than it was given for a part of the time: one of those may not be used any more, or is offline", k.path)
+}
 
 func pin(cpus []int) error {
 	if len(cpus) == 0 {

@@ -155,11 +155,11 @@ func (h *servers) observe(ctx context.Context, p observeParams) (cpuTime, error)
 	if k == nil {
 		return cpuTime{}, fmt.Errorf("no server %d", p.Server)
 	}
-	used, at := between(ctx, k, time.Now(), p.Window)
+	used, at, err := between(ctx, k, time.Now(), p.Window)
 	h.mu.Lock()
 	k.observed = at
 	h.mu.Unlock()
-	return used, nil
+	return used, err
 }
 
 func (h *servers) stop(_ context.Context, p stopParams) (stopped, error) {
@@ -187,6 +187,7 @@ func run(ctx context.Context, p runParams) (runResult, error) {
 // meter is something that uses CPU time until it is over.
 type meter interface {
 	used() usage
+	moved() error
 	over() <-chan struct{}
 }
 
@@ -196,8 +197,8 @@ type readings struct{ from, to usage }
 // between returns the CPU time of a meter in a window that begins Lead after start. The timers can
 // be late by a scheduling delay, so the CPU time between the two readings is scaled to the window.
 // That of a program that ends early is not scaled, nor is what was read in less than half of the
-// window: it says too little about the rest.
-func between(ctx context.Context, m meter, start time.Time, w window) (cpuTime, readings) {
+// window: it says too little about the rest. The error says that it was taken from its CPUs.
+func between(ctx context.Context, m meter, start time.Time, w window) (cpuTime, readings, error) {
 	sleepUntil(ctx, start.Add(w.Lead), m.over())
 	from, opened := m.used(), time.Now()
 	whole := sleepUntil(ctx, start.Add(w.Lead+w.Length), m.over())
@@ -206,7 +207,7 @@ func between(ctx context.Context, m meter, start time.Time, w window) (cpuTime, 
 	if seen := closed.Sub(opened); seen > w.Length || whole && seen >= w.Length/2 {
 		scale = w.Length.Seconds() / seen.Seconds()
 	}
-	return cpuTime{User: max(0, to.user-from.user) * scale, System: max(0, to.system-from.system) * scale}, readings{from, to}
+	return cpuTime{User: max(0, to.user-from.user) * scale, System: max(0, to.system-from.system) * scale}, readings{from, to}, m.moved()
 }
 
 // sleepUntil reports whether neither ctx nor the watched program has ended by then.

@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 	"nettoll/sampler"
@@ -119,6 +121,7 @@ type steady struct {
 }
 
 func (s steady) used() usage           { return usage{user: time.Since(s.began).Seconds()} }
+func (s steady) moved() error          { return nil }
 func (s steady) over() <-chan struct{} { return s.ended }
 
 func TestBetween(t *testing.T) {
@@ -138,12 +141,40 @@ func TestBetween(t *testing.T) {
 				time.AfterFunc(c.ends-c.late, func() { close(m.ended) })
 			}
 			w := window{time.Second, time.Second}
-			got, _ := between(t.Context(), m, time.Now().Add(-w.Lead-c.late), w)
+			got, _, _ := between(t.Context(), m, time.Now().Add(-w.Lead-c.late), w)
 			if math.Abs(got.User-c.want) > 1e-9 || got.System != 0 {
 				t.Errorf("read %v late, ended after %v: %+v, want %v", c.late, c.ends, got, c.want)
 			}
 		})
 	}
+}
+
+// TestProgramThatIsMoved has the CPUs of a program taken away, as the kernel does if they may not be used any more.
+func TestProgramThatIsMoved(t *testing.T) {
+	all := unix.NewCPUSet(sampler.MostCPUs)
+	iferr.Fatal(t, unix.SchedGetaffinityDynamic(0, all))
+	if all.Count() < 2 {
+		t.Skip("there is one CPU")
+	}
+	cpu := 0
+	for !all.IsSet(cpu) {
+		cpu++
+	}
+	c := sh("sleep 60; true")
+	c.CPUs = []int{cpu}
+	k, err := launch(c)
+	iferr.Fatal(t, err)
+	for _, taken := range []bool{false, true} {
+		if taken {
+			iferr.Fatal(t, unix.SchedSetaffinityDynamic(k.thread, all))
+		}
+		_, _, err := between(t.Context(), k, time.Now(), window{})
+		if said := err != nil && strings.HasPrefix(err.Error(), "/bin/sh ran on other CPUs than it was given "); said != taken {
+			t.Errorf("taken away: %t, and it says %v", taken, err)
+		}
+	}
+	iferr.Fatal(t, k.stop(syscall.SIGKILL))
+	iferr.Error(t, k.moved()) // the number of its thread may be that of another
 }
 
 func TestWholeSeconds(t *testing.T) {

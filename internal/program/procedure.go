@@ -137,6 +137,16 @@ func (u usage) plus(v usage) usage {
 	return usage{u.user + v.user, u.system + v.system, u.reaped + v.reaped}
 }
 
+// moved returns an error if the program that is running was taken from its CPUs.
+func (c *Course) moved() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last == nil {
+		return nil
+	}
+	return c.last.moved()
+}
+
 func (c *Course) over() <-chan struct{} { return c.ended }
 
 // follow runs a client to its end, within its limit, and watches its CPU time.
@@ -144,16 +154,21 @@ func follow(ctx context.Context, p runParams, do func(context.Context, *Course) 
 	ctx, cancel := context.WithTimeoutCause(ctx, p.Limit, fmt.Errorf("still running after %v", p.Limit.Round(time.Second/10)))
 	defer cancel()
 	c := &Course{Command: p.Command, Started: time.Now(), bound: p.Bound, ended: make(chan struct{})}
-	used := make(chan cpuTime, 1)
+	var used cpuTime
+	var moved error
+	watched := make(chan struct{})
 	go func() {
-		u, _ := between(ctx, c, c.Started, p.Window)
-		used <- u
+		defer close(watched)
+		used, _, moved = between(ctx, c, c.Started, p.Window)
 	}()
 	out, err := do(ctx, c)
 	close(c.ended)
 	if err != nil {
 		return runResult{}, err
 	}
+	if <-watched; moved != nil {
+		return runResult{}, moved
+	}
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // every kernel has it
-	return runResult{Output: out, CPU: <-used, Started: c.Started, Boot: string(boot)}, nil
+	return runResult{Output: out, CPU: used, Started: c.Started, Boot: string(boot)}, nil
 }

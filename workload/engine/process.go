@@ -165,19 +165,10 @@ func (f *flow) ownThread() error {
 	return nil
 }
 
-// moved returns an error if a flow was taken from its CPU, as the kernel does if a control group may not use that any more, or if it
-// goes offline.
+// moved returns an error if a flow was taken from its CPU.
 func (s *session) moved() error {
 	for _, f := range s.flows {
-		thread := int(f.thread.Load())
-		if f.cpu < 0 || thread == 0 {
-			continue
-		}
-		on := unix.NewCPUSet(sampler.MostCPUs)
-		if err := unix.SchedGetaffinityDynamic(thread, on); err != nil {
-			continue // it has ended
-		}
-		if !on.IsSet(f.cpu) || on.Count() != 1 {
+		if thread := int(f.thread.Load()); f.cpu >= 0 && thread != 0 && !sampler.StaysOn(thread, f.cpu) {
 			return fmt.Errorf("%s ran on another CPU than %d for a part of the time: this may not be used any more, or is offline", f.label, f.cpu)
 		}
 	}
