@@ -4,12 +4,12 @@ import (
 	"os"
 	"testing"
 
-	"nettoll/internal/testutil"
+	"nettoll/internal/testutil/inlab"
 )
 
 func TestMain(m *testing.M) {
 	if run := os.Getenv(holdEnv); run != "" {
 		holdUntilKilled(run)
 	}
-	testutil.Main(m)
+	inlab.Main(m)
 }

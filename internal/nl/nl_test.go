@@ -14,11 +14,11 @@ import (
 	"nettoll/internal/nl"
 	"nettoll/internal/nl/nft"
 	"nettoll/internal/nl/nltest"
-	"nettoll/internal/testutil"
 	"nettoll/internal/testutil/iferr"
+	"nettoll/internal/testutil/inlab"
 )
 
-func TestMain(m *testing.M) { testutil.Main(m) }
+func TestMain(m *testing.M) { inlab.Main(m) }
 
 // namespaces makes empty namespaces and returns their paths.
 func namespaces(t *testing.T, n int) (paths []string) {
