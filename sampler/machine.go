@@ -169,7 +169,9 @@ func use(from, to Snapshot, window float64) (record.MachineCPU, error) {
 			Idle:    scale * idleBetween(from, to, id, elapsed),
 		}
 		m.PerCPU = append(m.PerCPU, s)
-		m.Busy += window - s.Idle - s.Steal
+		// In a virtual machine, what a halted CPU waits for to run again is stolen, and idle time, too.
+		awake := window - s.Idle
+		m.Busy += awake - max(0, min(s.Steal, awake))
 		m.Softirq += s.Softirq
 		m.Steal += s.Steal
 	}

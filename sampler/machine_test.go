@@ -63,6 +63,19 @@ func TestUseIsNeverNegative(t *testing.T) {
 	}
 }
 
+// TestStolenTimeThatIsIdle has CPUs of a virtual machine: one is halted, and waits to run again for a tick; one works.
+func TestStolenTimeThatIsIdle(t *testing.T) {
+	from := at(1, map[int64]procfs.CPUStat{0: {}, 1: {}})
+	to := at(2, map[int64]procfs.CPUStat{0: {Steal: 0.01, Idle: 0.99}, 1: {User: 0.7, Steal: 0.2, Idle: 0.1}})
+	from.Clock, from.Idle = "timer_list", map[int64]float64{0: 0, 1: 0}
+	to.Clock, to.Idle = from.Clock, map[int64]float64{0: 0.997, 1: 0.1}
+	got, err := Use(from, to, 1)
+	iferr.Fatal(t, err)
+	if math.Abs(got.Busy-0.7) > 1e-9 || math.Abs(got.Steal-0.21) > 1e-9 {
+		t.Errorf("busy %v, stolen %v, want 0.7 and 0.21", got.Busy, got.Steal)
+	}
+}
+
 func TestUseLeavesOutWhatReadingTook(t *testing.T) {
 	from, to := at(1, map[int64]procfs.CPUStat{0: {}}), at(2, map[int64]procfs.CPUStat{0: {Idle: 0.5}})
 	from.Took, to.Took = 0.1, 0.3 // the second one is after the window
