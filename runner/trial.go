@@ -238,12 +238,13 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	}
 	t.Counters = sampler.Delta(a.before.counters, after.counters)
 	idle, watched := a.at.idle()
+	idle = max(0, idle)
 	use, doubts, err := a.watch.use(res.Window.Seconds(), idle)
 	if err != nil {
 		return err
 	}
 	use.Client, use.Server = res.Client, res.Server
-	use.Idle, use.Watched = max(0, idle), watched
+	use.Idle, use.Watched = idle, watched
 	if !overran(res) { // otherwise the daemons had more to do
 		use.Resting = a.watch.resting()
 	}
@@ -255,10 +256,7 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	}
 	t.CPU = &use
 	t.Window, t.Latency, t.Flows, t.Warnings = res.Window.Seconds(), res.Latency, res.Flows, append(res.Warnings, doubts...)
-	transactions := record.Sum(res.Flows, func(f record.Flow) float64 { return float64(f.Transactions) })
-	if rate := res.Metrics[record.TransactionRate].Value; transactions == 0 { // the window has less than one
-		transactions = rate * res.Window.Seconds()
-	}
+	transactions := res.Metrics[record.TransactionRate].Value * res.Window.Seconds() // those of flows are rounded
 	t.Course, t.Covered, t.Clocks = res.Course, res.Covered, res.Clocks
 	t.Metrics = res.Metrics
 	addShares(t)
