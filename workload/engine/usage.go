@@ -19,13 +19,27 @@ func cpuBetween(t0, t1 int64, quit <-chan struct{}) cpuTime {
 	if !sleepUntil(t0, quit) {
 		return cpuTime{}
 	}
-	from, begun := processCPU(), nanotime()
+	from, begun := processCPUNow()
 	if !sleepUntil(t1, quit) {
 		return cpuTime{}
 	}
-	to, ended := processCPU(), nanotime()
+	to, ended := processCPUNow()
 	scale := float64(t1-t0) / float64(ended-begun)
 	return cpuTime{User: (to.User - from.User) * scale, System: (to.System - from.System) * scale}
+}
+
+// processCPUNow returns the CPU time and when it was read. It reads again if the thread had to wait for a CPU meanwhile: over a
+// window that seems too short, the CPU time would be scaled up.
+func processCPUNow() (used cpuTime, at int64) {
+	const tries = 5
+	for range tries {
+		began := nanotime()
+		used = processCPU()
+		if at = nanotime(); at-began < int64(time.Millisecond) {
+			break
+		}
+	}
+	return used, at
 }
 
 func processCPU() cpuTime {
