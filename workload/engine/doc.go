@@ -70,7 +70,7 @@
 //     window is closed.
 //   - Transactions are measured at the client. The latency is from just before the system call that
 //     sends the request (or makes its connection) to just after the one that received the last byte
-//     of the response. Which transactions count is described below.
+//     of the response (or closed its connection). Which transactions count is described below.
 //   - The bytes of datagrams are counted as those of streams. Losses are derived from the numbers
 //     of datagrams. The window has the numbers after the highest that had come when it opened, up to
 //     the highest that had come when it closed. Those of them that have not come by the end are

@@ -96,7 +96,7 @@ func segment(fd, size int) error {
 		}
 	}
 	if mtu, err := unix.GetsockoptInt(fd, level, option); err == nil && size+headers > mtu {
-		return fmt.Errorf("gso: message size %d does not fit into a packet of %d bytes", size, mtu)
+		return fmt.Errorf("gso: message size %d does not fit into a packet of %d bytes: give --message-size %d or less", size, mtu, mtu-headers)
 	}
 	return nil
 }
