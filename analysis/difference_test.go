@@ -153,7 +153,7 @@ func TestPackagesOfOwnCPUs(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
-		if remedy := levelling(record.Cell{Network: "kubernetes:pod", Hosts: 1}, nil, all, record.Settings{Turns: true}); (remedy == "measure with --turns=false") != (c.want != "") {
+		if remedy := levelling(record.Cell{Network: "kubernetes:pod", Hosts: 1}, nil, nil, all, record.Settings{Turns: true}); (remedy == "measure with --turns=false") != (c.want != "") {
 			t.Errorf("%s: %q", name, remedy)
 		}
 	}

@@ -178,8 +178,12 @@ var offloads = []string{"tso", "gso", "gro", "lro", "tx-checksum", "rx-checksum"
 
 // levelling returns the flags that make the endpoints of a cell and of its baseline alike in some of the attributes that differ, as
 // far as they are possible there.
-func levelling(c record.Cell, ends []record.Endpoint, what []difference, set record.Settings) string {
-	fixed := slices.ContainsFunc(ends, func(e record.Endpoint) bool { return e.Open })
+func levelling(c record.Cell, ends, baseEnds []record.Endpoint, what []difference, set record.Settings) string {
+	fixed := slices.ContainsFunc(slices.Concat(ends, baseEnds), func(e record.Endpoint) bool { return e.Open })
+	whole := func(ends []record.Endpoint) bool { // some offloads of other kinds of devices cannot be turned off
+		return !slices.ContainsFunc(ends, func(e record.Endpoint) bool { return e.Driver != "veth" })
+	}
+	onHost := c.Native() == record.Native(1) // its loopback device does some offloads on its own
 	differs := func(attribute string) bool {
 		return slices.ContainsFunc(what, func(d difference) bool { return d.attribute == attribute })
 	}
@@ -187,9 +191,9 @@ func levelling(c record.Cell, ends []record.Endpoint, what []difference, set rec
 	if !fixed && !c.Normalize && (differs("MTU") || differs("MSS")) {
 		flags = append(flags, "--normalize")
 	}
-	if !fixed && c.Offload == "" && slices.ContainsFunc(offloads, differs) {
+	if !fixed && c.Offload == "" && slices.ContainsFunc(offloads, differs) && whole(ends) && (onHost || whole(baseEnds)) {
 		flags = append(flags, "--offload off")
-		if c.Native() == record.Native(1) { // its loopback device does some offloads on its own
+		if onHost {
 			flags = append(flags, "--baseline veth --hosts 1") // the run may have networks on two, which cannot be compared with veth
 		}
 	}
@@ -245,7 +249,7 @@ func doubts(row Row, c series, in circumstances) warnings {
 		baseEnds, baseFlows := c.base.lastSetup()
 		if d := differences(ends, flows, baseEnds, baseFlows); len(d) > 0 {
 			advice := "part of the difference may come from this rather than from the network"
-			if remedy := levelling(c.cell, slices.Concat(ends, baseEnds), d, in.limits); remedy != "" {
+			if remedy := levelling(c.cell, ends, baseEnds, d, in.limits); remedy != "" {
 				advice += "; " + remedy + " to rule that out"
 			}
 			texts := record.Each(d, func(one difference) string { return one.text })

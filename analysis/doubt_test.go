@@ -355,7 +355,7 @@ func TestLevelling(t *testing.T) {
 		{two, []difference{{attribute: "qdisc"}}, ""},
 		{two, []difference{{attribute: cpuPackage}}, ""}, // they have stood alone already
 	} {
-		if got := levelling(tt.cell, nil, tt.what, record.Settings{}); got != tt.want {
+		if got := levelling(tt.cell, nil, nil, tt.what, record.Settings{}); got != tt.want {
 			t.Errorf("%q: %q, want %q", tt.what, got, tt.want)
 		}
 	}
@@ -377,19 +377,30 @@ func TestLongerWindowsOfATool(t *testing.T) {
 	}
 }
 
-// Devices of a machine of the user's are not changed, whichever end is there.
-func TestLevellingOnMachinesOfTheUser(t *testing.T) {
+// Devices of a machine of the user's are not changed, whichever end is there, and not all offloads of all devices can be turned off.
+func TestLevellingThatIsPossible(t *testing.T) {
 	what := []difference{{attribute: "MTU"}, {attribute: "tso"}, {attribute: "congestion control"}}
+	veth, theirs, macvlan := record.Endpoint{Driver: "veth"}, record.Endpoint{Driver: "veth", Open: true}, record.Endpoint{Driver: "macvlan"}
 	for _, tt := range []struct {
-		ends []record.Endpoint
-		want string
+		hosts          int
+		client, server record.Endpoint
+		baseline       record.Endpoint
+		want           string
 	}{
-		{[]record.Endpoint{{Role: "client"}, {Role: "server"}}, "measure with --normalize --offload off --baseline veth --hosts 1 --congestion"},
-		{[]record.Endpoint{{Role: "client", Open: true}, {Role: "server"}}, "measure with --congestion"},
-		{[]record.Endpoint{{Role: "client"}, {Role: "server", Open: true}}, "measure with --congestion"},
+		{2, veth, veth, veth, "--normalize --offload off --congestion"},
+		{2, theirs, veth, veth, "--congestion"},
+		{2, veth, theirs, veth, "--congestion"},
+		{2, veth, veth, theirs, "--congestion"},
+		{2, macvlan, macvlan, veth, "--normalize --congestion"},
+		{2, veth, veth, macvlan, "--normalize --congestion"},
+		{1, veth, veth, record.Endpoint{Driver: "loopback"}, "--normalize --offload off --baseline veth --hosts 1 --congestion"},
+		{1, veth, record.Endpoint{Driver: "loopback"}, record.Endpoint{Driver: "loopback"}, "--normalize --congestion"},
 	} {
-		if got := levelling(streamCell("docker:bridge"), tt.ends, what, record.Settings{}); got != tt.want {
-			t.Errorf("%v: %q, want %q", tt.ends, got, tt.want)
+		c := streamCell("bridge")
+		c.Hosts = tt.hosts
+		got := levelling(c, []record.Endpoint{tt.client, tt.server}, []record.Endpoint{tt.baseline}, what, record.Settings{})
+		if got != "measure with "+tt.want {
+			t.Errorf("%+v: %q", tt, got)
 		}
 	}
 }
