@@ -95,7 +95,7 @@ var dimensions = []Dimension{
 		About: "socket buffers in bytes", Example: "256K", key: "w", field: func(c *Cell) any { return &c.Options.Window }},
 	{Name: "request-size", Title: "request size", Unit: "B", Part: Option, Most: MaxMessage, takes: asking,
 		About: "bytes of a request of tcp_rr and the like", key: "req", field: func(c *Cell) any { return &c.Options.RequestSize }},
-	{Name: "response-size", Title: "response size", Unit: "B", Part: Option, Most: MaxMessage, takes: append(slices.Clone(asking), HTTP),
+	{Name: "response-size", Title: "response size", Unit: "B", Part: Option, Most: MaxMessage, takes: append(slices.Clone(asking), HTTP, Redis),
 		About: "bytes of a response of tcp_rr and the like", key: "resp", field: func(c *Cell) any { return &c.Options.ResponseSize }},
 	{Name: "bandwidth", Short: "b", Title: "offered rate of each flow", Unit: "bit/s", Part: Option, Most: 400e9, Open: true, takes: []string{UDPStream, TCPStream},
 		About: "payload that each flow of a stream offers, in bit/s; 0 means no limit", Example: "100M,1G", key: "b", field: func(c *Cell) any { return &c.Options.Bandwidth }},

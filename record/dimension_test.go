@@ -105,7 +105,7 @@ func TestTakes(t *testing.T) {
 		"message-size":  "tcp_stream udp_stream tcp_bidir latency_under_load",
 		"zero-copy":     "tcp_stream tcp_bidir",
 		"request-size":  "tcp_rr tcp_crr udp_rr paced_rr latency_under_load",
-		"response-size": "tcp_rr tcp_crr udp_rr paced_rr latency_under_load http",
+		"response-size": "tcp_rr tcp_crr udp_rr paced_rr latency_under_load http redis",
 		"bandwidth":     "tcp_stream udp_stream",
 		"gso":           "udp_stream",
 		"rate":          "paced_rr",
