@@ -118,7 +118,7 @@ var dimensions = []Dimension{
 	{Name: "processes", Title: "clients in each container", Part: Path, Usual: 1, field: func(c *Cell) any { return &c.Processes }},
 	{Name: "neighbours", Title: "idle neighbours", Part: Condition, Most: MaxContainers,
 		About: "numbers of idle containers that exist in addition to those that exchange traffic", Example: "0,1000", field: func(c *Cell) any { return &c.Neighbours }},
-	{Name: "rules", Title: "further firewall rules", Part: Condition, Most: 100_000,
+	{Name: "rules", Title: "further firewall rules", Part: Condition, Most: 100_000, Each: 170 * time.Microsecond,
 		About: "numbers of extra firewall rules on each host, none of which matches", Example: "0,100,10000", field: func(c *Cell) any { return &c.Rules }},
 	// The private ranges of their addresses have room for 16,000 (kube.ServiceRange). Kubernetes is tested with up to 10,000.
 	{Name: "services", Title: "further services", Part: Condition, Most: 10_000, In: Services, Once: 4 * time.Second, Each: 12 * time.Millisecond,
