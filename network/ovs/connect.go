@@ -9,12 +9,27 @@ import (
 	"nettoll/internal/daemon"
 	"nettoll/internal/plumb"
 	"nettoll/network"
+	"nettoll/platform"
 	"nettoll/record"
 )
 
+// fits returns an error for underlays whose MTU is too small for containers, or too large for the bridge that has them as a port.
+func (v variant) fits(s *plumb.Site) error {
+	for _, h := range s.Hosts {
+		if mtu := h.Uplink().MTU; v.tunnel != nil && v.Carried && mtu > maxPhysical {
+			return &platform.Unsupported{
+				Feature: fmt.Sprintf("%s on an underlay with the MTU %d", v.Name, mtu),
+				Option:  fmt.Sprintf("%d or less, the most that a tap device has", maxPhysical),
+				Remedy:  fmt.Sprintf("--mtu %d", maxPhysical),
+			}
+		}
+	}
+	return s.Fits(v.Name, nil, plumb.Less(v.overhead()))
+}
+
 // build connects the containers. It returns the build, for tests.
 func (v variant) build(ctx context.Context, n *plumb.Network) (*build, error) {
-	if err := n.Fits(v.Name, nil, plumb.Less(v.overhead())); err != nil {
+	if err := v.fits(n.Site); err != nil {
 		return nil, err
 	}
 	b := &build{tech: v, Network: n}

@@ -43,8 +43,9 @@ func TestLargestPacketsArrive(t *testing.T) {
 	}
 }
 
-func TestUnderlayThatIsTooSmallIsRefused(t *testing.T) {
+func TestUnderlayThatDoesNotFitIsRefused(t *testing.T) {
 	networktest.TooNarrow(t, named(t, "ovs-userspace-vxlan").driver(), 1329, "1330 or more")
+	networktest.TooNarrow(t, named(t, "ovs-userspace-geneve").driver(), 65522, "65521 or less")
 	built(t, named(t, "ovs-userspace-vxlan"), platform.Underlay{MTU: 1330})
 }
 

@@ -78,7 +78,7 @@ func (p *parts) builder(v variant, number int) plumb.Builder {
 		if err != nil {
 			return b, err
 		}
-		if err := s.Fits(v.Name, nil, plumb.Less(v.overhead())); err != nil {
+		if err := v.fits(s); err != nil {
 			return b, err
 		}
 		if err := h.Join(way, number); err != nil {

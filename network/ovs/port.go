@@ -25,6 +25,10 @@ const device = "eth0" // in containers
 // and the kernel's data behind it share one page.
 const maxXDP = 3498
 
+// maxPhysical is the largest MTU of a bridge in the user-space datapath, which is a tap device, in bytes: 65535 less an Ethernet
+// header. The kernel refuses more.
+const maxPhysical = 65521
+
 // number returns a container's OpenFlow port number.
 func number(n *plumb.Node) int { return n.Index + 1 }
 
