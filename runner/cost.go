@@ -70,15 +70,16 @@ func (r *Runner) baseline(ctx context.Context) error {
 const ownTolerance = 1.05
 
 // cost adds the CPU cost of the traffic: CPU time of the whole machine, minus what the idle
-// machine uses (idle, in CPU seconds per second), per 1e9 bytes of payload or per transaction.
+// machine uses, per 1e9 bytes of payload or per transaction. Transactions are those of the rate: flows count whole ones.
 // Traffic that has both gets no such cost, because its CPU time cannot be divided between them.
 //
 // The cost is at least what client, server and daemons used by their own clocks. A trial with a
 // smaller difference is kept, with that minimum: leaving it out would favour expensive trials. If
 // the difference is smaller by more than ownTolerance, the machine was not idle while it was
 // watched, and a warning says so.
-func cost(t *record.Trial, idle, bytes, transactions float64) {
-	busy := t.CPU.Machine.Busy - idle*t.Window
+func cost(t *record.Trial, bytes float64) {
+	transactions := t.Metrics[record.TransactionRate].Value * t.Window
+	busy := t.CPU.Machine.Busy - t.CPU.Idle*t.Window
 	own := t.CPU.Processes()
 	t.Warnings = append(t.Warnings, record.Warn(own > busy*ownTolerance, "idle-was-busy",
 		"the machine was too busy while its idle CPU use was measured: the CPU cost counts only client, server and daemons, so it is a lower bound")...)

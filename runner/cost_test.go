@@ -28,7 +28,6 @@ func TestEveryTrialKeepsItsCost(t *testing.T) {
 	}{
 		"quiet":                        {use(1.2, 0.4, 0.5, 0), 0.2, 1, false},
 		"all in processes":             {use(1, 0.51, 0.51, 0), 0, 1.02, false},
-		"quieter than nothing":         {use(1.2, 0.4, 0.5, 0), -0.1, 1.3, false},
 		"busier when idle":             {use(1.2, 0.1, 0.1, 0), 1.3, 0.2, true},
 		"as busy when idle":            {use(2, 0.1, 0.1, 0), 2 - 1e-11, 0.2, true},
 		"less than the processes took": {use(1.9, 0.4, 0.5, 0), 1.2, 0.9, true},
@@ -37,7 +36,8 @@ func TestEveryTrialKeepsItsCost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			trial := record.Trial{Window: 1, CPU: c.use, Metrics: map[string]record.Metric{}}
-			cost(&trial, c.idle, 1e9, 0)
+			trial.CPU.Idle = c.idle
+			cost(&trial, 1e9)
 			if got := trial.Metrics[record.CPUPerGB].Value; math.Abs(got-c.value) > 1e-9 {
 				t.Errorf("cost %v, want %v", got, c.value)
 			}
@@ -66,7 +66,8 @@ func TestMixedTrafficHasNoSharedFigures(t *testing.T) {
 		Flows: []record.Flow{{Transactions: 3000}, {Bytes: 1e9}, {Bytes: 1e9}, {Transactions: 2000}, {Bytes: 4e9}},
 	}
 	addShares(&trial)
-	cost(&trial, 0, 6e9, 5000)
+	trial.Metrics[record.TransactionRate] = record.Measured(record.TransactionRate, 5000)
+	cost(&trial, 6e9)
 	if got := trial.Metrics[record.Fairness].Value; math.Abs(got-36.0/(3*18)) > 1e-9 { // of the streams only
 		t.Errorf("fairness %v, want %v", got, 36.0/(3*18))
 	}
@@ -79,6 +80,19 @@ func TestMixedTrafficHasNoSharedFigures(t *testing.T) {
 	delete(trial.Metrics, record.Fairness)
 	if addShares(&trial); trial.Metrics[record.Fairness].Value != 0 {
 		t.Errorf("one stream and one flow of transactions share at %v", trial.Metrics[record.Fairness].Value)
+	}
+}
+
+// TestPartsOfTransactionsCost has flows that ended less than half a transaction each, beside one that ended some.
+func TestPartsOfTransactionsCost(t *testing.T) {
+	trial := record.Trial{
+		Window: 0.5, CPU: &record.CPUUse{Machine: record.MachineCPU{Busy: 0.9}, Idle: 0.2},
+		Flows:   []record.Flow{{}, {}, {Transactions: 3}},
+		Metrics: map[string]record.Metric{record.TransactionRate: record.Measured(record.TransactionRate, 8)},
+	}
+	cost(&trial, 4e6)
+	if got := trial.Metrics[record.CPUPerTransaction].Value; math.Abs(got-0.8/4) > 1e-9 {
+		t.Errorf("a transaction costs %v CPU seconds, want 0.2", got)
 	}
 }
 

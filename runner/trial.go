@@ -256,7 +256,6 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	}
 	t.CPU = &use
 	t.Window, t.Latency, t.Flows, t.Warnings = res.Window.Seconds(), res.Latency, res.Flows, append(res.Warnings, doubts...)
-	transactions := res.Metrics[record.TransactionRate].Value * res.Window.Seconds() // those of flows are rounded
 	t.Course, t.Covered, t.Clocks = res.Course, res.Covered, res.Clocks
 	t.Metrics = res.Metrics
 	addShares(t)
@@ -298,7 +297,7 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 		t.Warnings = append(t.Warnings, f.warning())
 	}
 	if len(use.Machine.PerCPU) > 0 { // otherwise it is not known what the machine did
-		cost(t, idle, float64(res.Bytes), transactions)
+		cost(t, float64(res.Bytes))
 	}
 	t.Warnings = append(t.Warnings, unsettled(s.settling, s.unheard)...)
 	t.Warnings = append(t.Warnings, foreignTraffic(t, p, a.before.ports, after.ports, len(links), after.at.Sub(a.before.at))...)
