@@ -5,16 +5,13 @@ import (
 	"os"
 	"testing"
 
-	"nettoll/internal/cgroup"
 	"nettoll/internal/handlers"
 	"nettoll/internal/testutil/inlab"
-	"nettoll/platform/lab"
 )
 
 // Main is the TestMain of packages whose tests build networks. If the program was started as an agent or a keeper, it runs
 // that; otherwise it does as inlab.Main, which packages use that agents import: else testing these would compile all agents anew.
 func Main(m *testing.M, shared ...func() error) {
-	lab.First(cgroup.Remove)
 	if args := os.Args[1:]; handlers.IsAgent(args) {
 		inlab.Exit(0, handlers.Main(args, false, os.Stdin, os.Stdout))
 	}
