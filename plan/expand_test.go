@@ -42,7 +42,9 @@ func drivers() Known {
 		Tools: []Tool{
 			{Name: "engine", Drives: drives("tcp_stream", "tcp_rr")},
 			{Name: "qperf", Drives: []Drive{
-				{Workload: "tcp_rr", Options: []string{"request-size"}, IPv4Only: true}, {Workload: "tcp_crr"},
+				{Workload: "tcp_rr", Options: []string{"request-size"}, IPv4Only: true, Bounds: []record.Bounds{{Option: "request-size", Least: 14, Most: 65507}}},
+				{Workload: "tcp_crr", Warmed: true},
+				{Workload: "udp_rr", Options: []string{"request-size"}, Bounds: []record.Bounds{{Option: "request-size", Least: 14, Most: 65507}}},
 			}},
 			{Name: "missing", Drives: []Drive{{Workload: "tcp_rr"}}, Missing: func() string { return "not installed" }},
 		},
@@ -274,6 +276,15 @@ func TestExpandErrors(t *testing.T) {
 		{"option of a tool", func(s *Suite) {
 			s.Tools, s.Workloads = []string{"engine", "qperf"}, []Workload{{Name: "tcp_rr", Options: record.Options{Streams: 4}}}
 		}, `tools[1]: qperf does not honour streams on tcp_rr; engine can; name one that can, or leave the option out`, "--tools"},
+		{"size of a tool", func(s *Suite) {
+			s.Tools, s.Workloads = []string{"qperf"}, []Workload{{Name: "tcp_rr", Options: record.Options{RequestSize: 64 << 10}}}
+		}, `workloads[0].request_size: 64K is not possible; qperf drives tcp_rr with a request size from 14 to 65507`, "--request-size"},
+		{"size of no tool", func(s *Suite) {
+			s.Tools, s.Workloads = []string{"all"}, []Workload{{Name: "udp_rr", Options: record.Options{RequestSize: 13}}}
+		}, `workloads[0]: no tool drives udp_rr with request-size; leave options out`, "--workloads"},
+		{"warm-up of a tool", func(s *Suite) {
+			s.Tools, s.Workloads, s.Warmup = []string{"qperf"}, []Workload{{Name: "tcp_crr"}}, 0
+		}, `warmup: qperf drives tcp_crr only after a warm-up, such as 200ms`, "--warmup"},
 		{"option of the only tool", func(s *Suite) {
 			s.Tools, s.Workloads = []string{"qperf"}, []Workload{{Name: "tcp_crr", Options: record.Options{RequestSize: 4}}}
 		}, `tools[0]: qperf does not honour request-size on tcp_crr; no tool does; leave the option out`, "--tools"},

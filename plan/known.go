@@ -85,7 +85,9 @@ type Drive struct {
 	Workload string
 	Options  []string // that it honours, by the names of their flags
 	IPv4Only bool
-	Turns    bool // its traffic can pause while other networks have their turn
+	Bounds   []record.Bounds // of sizes, where the tool cannot have all that record.Dimension allows
+	Warmed   bool            // it cannot be driven without a warm-up
+	Turns    bool            // its traffic can pause while other networks have their turn
 }
 
 // tools returns the names of all tools.

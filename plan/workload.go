@@ -166,7 +166,7 @@ func (s Suite) drives(known Known) ([]drive, error) {
 			if err != nil {
 				return nil, err
 			}
-			found, err := s.driversOf(w, name, place, known)
+			found, err := s.driversOf(w, name, place, field, known)
 			if err != nil {
 				return nil, err
 			}
@@ -203,7 +203,7 @@ func Undriven(s Suite, known Known) (all []Skip) {
 		if slices.ContainsFunc(drives, func(d drive) bool { return d.workload == w.Name }) {
 			continue
 		}
-		able := known.driving(w, func(d Drive) bool { return d.missing(w) == "" })
+		able := known.driving(w, func(d Drive) bool { return d.missing(w) == "" && s.cannot("", w, "", d) == nil })
 		all = append(all, Skip{Network: w.Name, Reason: fmt.Sprintf("%s cannot drive it; %s can", strings.Join(s.Tools, ", "), strings.Join(able, ", "))})
 	}
 	return all
@@ -260,8 +260,8 @@ func (s Suite) available(names, field string, known Known) (string, error) {
 }
 
 // driversOf returns how the tool of that name, or every tool if the name is allTools, drives a workload. The list
-// is empty if the tool does not drive the workload.
-func (s Suite) driversOf(w Workload, name, field string, known Known) ([]drive, error) {
+// is empty if the tool does not drive the workload. The field names the tool, and the other the workload.
+func (s Suite) driversOf(w Workload, name, field, load string, known Known) ([]drive, error) {
 	var found []drive
 	for _, t := range known.Tools {
 		d, ok := t.drives(w.Name)
@@ -270,15 +270,18 @@ func (s Suite) driversOf(w Workload, name, field string, known Known) ([]drive, 
 		}
 		missing := d.missing(w)
 		six := d.IPv4Only && !slices.Contains(s.Families, 4)
+		never := s.cannot(load, w, t.Name, d)
 		if name != allTools {
 			switch {
 			case missing != "":
 				return nil, s.fault(field, "%s does not honour %s on %s; %s", t.Name, missing, w.Name, honouring(missing, w, known))
 			case six:
 				return nil, s.fault(field, "%s drives %s over IPv4 only; add 4 to families, or leave %s out", t.Name, w.Name, t.Name)
+			case never != nil:
+				return nil, never
 			}
 		}
-		if missing == "" && !six {
+		if missing == "" && !six && never == nil {
 			found = append(found, drive{t.Name, w.Name, w.Options, d.IPv4Only})
 		}
 	}
@@ -286,6 +289,21 @@ func (s Suite) driversOf(w Workload, name, field string, known Known) ([]drive, 
 		return nil, s.unknown(field, "tool", name, known.tools())
 	}
 	return found, nil
+}
+
+// cannot returns the fault of a workload with a size that the tool cannot have, or without a warm-up that it needs.
+func (s Suite) cannot(field string, w Workload, tool string, d Drive) error {
+	for _, b := range d.Bounds {
+		if o, _ := record.DimensionOf(b.Option); !b.Admits(w.Options) {
+			n, _ := o.Raw(record.Cell{Options: w.Options})
+			return s.fault(field+"."+o.Identifier(), "%s is not possible; %s drives %s with a %s from %s to %s", inUnit(n, o.Unit), tool, w.Name, o.Title,
+				inUnit(b.Least, o.Unit), inUnit(b.Most, o.Unit))
+		}
+	}
+	if d.Warmed && s.Warmup == 0 {
+		return s.fault("warmup", "%s drives %s only after a warm-up, such as 200ms", tool, w.Name)
+	}
+	return nil
 }
 
 // missing returns an option of the workload that the tool does not honour.
@@ -305,7 +323,9 @@ func honouring(option string, w Workload, known Known) string {
 
 // undriven is the fault of a workload that no tool of the suite drives.
 func (s Suite) undriven(field string, w Workload, known Known) error {
-	able := known.driving(w, func(d Drive) bool { return d.missing(w) == "" && (!d.IPv4Only || slices.Contains(s.Families, 4)) })
+	able := known.driving(w, func(d Drive) bool {
+		return d.missing(w) == "" && s.cannot(field, w, "", d) == nil && (!d.IPv4Only || slices.Contains(s.Families, 4))
+	})
 	switch {
 	case len(able) > 0:
 		return s.fault(field, "no tool that was asked for drives %s; measure with %s, too", w.Name, either(able))

@@ -75,6 +75,9 @@ type Options struct {
 	GSO          bool   `json:"gso,omitempty"`                // datagrams are passed to and from the kernel in batches (UDP_SEGMENT, UDP_GRO)
 }
 
+// MaxDatagram is the most payload that UDP carries over IPv4, in bytes.
+const MaxDatagram = 65507
+
 // Datagram is the payload of a datagram of udp_stream if no message size is given, in bytes: the same
 // for every tool, so that they can be compared, and small enough for tunnels not to fragment it.
 const Datagram = 1400

@@ -39,6 +39,20 @@ type Dimension struct {
 	field func(c *Cell) any // *int, *string or *bool
 }
 
+// Bounds are the least and the greatest size that an option can have, in bytes.
+type Bounds struct {
+	Option string // by the name of its dimension
+	Least  int
+	Most   int
+}
+
+// Admits reports whether the option is within its bounds, or not given.
+func (b Bounds) Admits(o Options) bool {
+	d, _ := DimensionOf(b.Option)
+	n, _ := d.Raw(Cell{Options: o})
+	return n == 0 || n >= b.Least && n <= b.Most
+}
+
 // Part is the aspect of a cell that a dimension belongs to.
 type Part int
 

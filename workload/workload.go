@@ -49,9 +49,18 @@ type Drive struct {
 	Workload string // record.TCPStream, …
 	Options  []string
 	IPv4Only bool
+	// Bounds limit sizes more than record.Dimension does.
+	Bounds []record.Bounds
+	// Warmed: it cannot be driven without a warm-up.
+	Warmed bool
 	// Turns: its traffic can coexist with that of other networks and take turns with it. Its
 	// connections are made once, and rest during the turns of others.
 	Turns bool
+}
+
+// Within returns the bounds of options that are sizes, in bytes.
+func Within(least, most int, options ...string) []record.Bounds {
+	return record.Each(options, func(o string) record.Bounds { return record.Bounds{Option: o, Least: least, Most: most} })
 }
 
 // Standing is a job whose connections are made and at rest.
@@ -203,12 +212,15 @@ func Starved(silent, flows int) []record.Warning {
 		"%d of %d flows received nothing while the window was open: they waited for a CPU, or for a path that many share, longer than the window lasted", silent, flows)
 }
 
-// Pace returns a warning if traffic was not offered at the requested rate: asked and offered are in the
-// same unit, and what is the text for the requested rate.
-func Pace(asked, offered float64, what string) []record.Warning {
-	const kept = 0.98 // the least share of the rate that counts as keeping it
-	return record.Warn(offered < kept*asked, "pace-missed",
-		"reached only %s of the requested %s: the path or the generator could not keep up", oneline.Number(offered, 4), what)
+// Pace returns a warning if traffic was not offered at the requested rate: asked, offered and its error are in the
+// same unit, and what is the text for the requested rate. A rate of 0 is no limit.
+func Pace(asked, offered, within float64, what string) []record.Warning {
+	const tolerance = 0.02 // the share of the rate that counts as none
+	return append(
+		record.Warn(offered+within < (1-tolerance)*asked, "pace-missed",
+			"reached only %s of the requested %s: the path or the generator could not keep up", oneline.Number(offered, 4), what),
+		record.Warn(asked > 0 && offered-within > (1+tolerance)*asked, "pace-exceeded",
+			"offered %s instead of the requested %s: the generator made up for time in which it could not send", oneline.Number(offered, 4), what)...)
 }
 
 // Narrowed returns a warning if a socket has a smaller buffer than requested, in bytes. name says which, and limit is the

@@ -27,16 +27,10 @@ func tcpCRR() traffic {
 	meeting := overTCP()
 	meeting.brief = true
 	return traffic{
-		name:    record.TCPCRR,
-		meeting: meeting,
-		honours: []string{"streams", "window", "congestion", "request-size", "response-size"},
-		options: func(o *record.Options) error {
-			if err := atLeast(&o.RequestSize, cookieSize, record.MaxMessage, cookieSize, "request size"); err != nil {
-				return err
-			}
-			o.ResponseSize = max(o.ResponseSize, 1)
-			return nil
-		},
+		name:      record.TCPCRR,
+		meeting:   meeting,
+		honours:   []string{"streams", "window", "congestion", "request-size", "response-size"},
+		sizes:     []size{sized("request-size", cookieSize, record.MaxMessage), sized("response-size", 1, record.MaxMessage)},
 		flows:     each(kind{measured: client, counts: transactions, noDelay: true, client: newCaller, server: newAcceptor}),
 		exchanged: requestAndResponse,
 	}

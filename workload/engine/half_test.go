@@ -115,7 +115,7 @@ func TestTrialInOneProcess(t *testing.T) {
 		{"datagrams", record.UDPStream, record.Options{}, 2},
 		{"datagrams back", record.UDPStream, record.Options{Reverse: true, Bandwidth: 10e6}, 2},
 		{"small datagrams paced", record.UDPStream, record.Options{MessageSize: 24, Bandwidth: 1e6}, 1},
-		{"largest datagrams", record.UDPStream, record.Options{MessageSize: largestDatagram, Window: 1 << 20}, 1},
+		{"largest datagrams", record.UDPStream, record.Options{MessageSize: record.MaxDatagram, Window: 1 << 20}, 1},
 		{"datagrams in trains", record.UDPStream, record.Options{GSO: true}, 1},
 		{"datagrams in trains paced", record.UDPStream, record.Options{GSO: true, Bandwidth: 100e6, MessageSize: 1000}, 2},
 		{"udp rr", record.UDPRR, record.Options{}, 2},

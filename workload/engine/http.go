@@ -31,13 +31,10 @@ const defaultBody = 1 << 10
 // as many processors as they have CPUs.
 func webRequests() traffic {
 	return traffic{
-		name:    record.HTTP,
-		meeting: meeting{listen: listenHTTP, dial: dialHTTP, managed: true},
-		honours: []string{"streams", "response-size", "no-keep-alive"},
-		options: func(o *record.Options) error {
-			o.ResponseSize = cmp.Or(o.ResponseSize, defaultBody)
-			return nil
-		},
+		name:      record.HTTP,
+		meeting:   meeting{listen: listenHTTP, dial: dialHTTP, managed: true},
+		honours:   []string{"streams", "response-size", "no-keep-alive"},
+		sizes:     []size{{record.Bounds{Option: "response-size", Least: 1, Most: record.MaxMessage}, defaultBody}},
 		flows:     each(kind{measured: client, counts: transactions}),
 		exchanged: func(o record.Options) int { return o.ResponseSize },
 	}

@@ -22,13 +22,11 @@ func pacedRR() traffic {
 	exchange := exchange()
 	exchange.client, exchange.open = newPacedRequester, true
 	return traffic{
-		name:    record.PacedRR,
-		meeting: overTCP(),
-		honours: []string{"streams", "window", "congestion", "request-size", "response-size", "rate"},
-		options: func(o *record.Options) error {
-			o.Rate = cmp.Or(o.Rate, defaultRate)
-			return rrOptions(o)
-		},
+		name:      record.PacedRR,
+		meeting:   overTCP(),
+		honours:   []string{"streams", "window", "congestion", "request-size", "response-size", "rate"},
+		sizes:     requestResponse(),
+		options:   func(o *record.Options) { o.Rate = cmp.Or(o.Rate, defaultRate) },
 		flows:     each(exchange),
 		rests:     answerRest,
 		exchanged: requestAndResponse,

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"time"
 
 	"nettoll/agent"
@@ -73,7 +72,7 @@ func plan(job workload.Job) (*trial, error) {
 		return nil, errors.New("no client and server given")
 	case job.Warmup < 0:
 		return nil, fmt.Errorf("warm-up of %v: it must not be negative", job.Warmup)
-	case job.Warmup == 0 && slices.ContainsFunc(w.flows(options), func(k kind) bool { return k.late }):
+	case job.Warmup == 0 && w.warmed(options):
 		return nil, fmt.Errorf("%s needs a warm-up: the first half of it is without load", job.Workload)
 	case job.Duration <= 0 || job.Duration > time.Duration(highestLatency):
 		return nil, fmt.Errorf("duration of %v: it must be more than 0 and at most %v", job.Duration, time.Duration(highestLatency))

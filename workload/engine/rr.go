@@ -11,7 +11,7 @@ func tcpRR() traffic {
 		name:      record.TCPRR,
 		meeting:   overTCP(),
 		honours:   []string{"streams", "window", "congestion", "request-size", "response-size"},
-		options:   rrOptions,
+		sizes:     requestResponse(),
 		flows:     each(exchange()),
 		rests:     answerRest,
 		exchanged: requestAndResponse,
@@ -26,10 +26,9 @@ func exchange() kind {
 	}
 }
 
-// rrOptions sets the default sizes of netperf's request/response tests, one byte each.
-func rrOptions(o *record.Options) error {
-	o.RequestSize, o.ResponseSize = max(o.RequestSize, 1), max(o.ResponseSize, 1)
-	return nil
+// requestResponse returns the sizes of netperf's request/response tests, by default one byte each.
+func requestResponse() []size {
+	return []size{sized("request-size", 1, record.MaxMessage), sized("response-size", 1, record.MaxMessage)}
 }
 
 func newRequester(f *flow, o record.Options) (step, error) {

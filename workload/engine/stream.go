@@ -44,14 +44,14 @@ const (
 	leastWrite     = 1400 // bytes
 )
 
-func streamOptions(o *record.Options) error {
-	if o.MessageSize == 0 {
-		o.MessageSize = defaultMessage
-		if o.Bandwidth > 0 {
-			o.MessageSize = min(defaultMessage, max(leastWrite, o.Bandwidth/8/writesInSecond))
-		}
+func streamOptions(o *record.Options) {
+	if o.MessageSize != 0 {
+		return
 	}
-	return nil
+	o.MessageSize = defaultMessage
+	if o.Bandwidth > 0 {
+		o.MessageSize = min(defaultMessage, max(leastWrite, o.Bandwidth/8/writesInSecond))
+	}
 }
 
 func newSender(f *flow, o record.Options) (step, error) {

@@ -22,7 +22,10 @@ func New() workload.Tool {
 		Stand:   stand,
 	}
 	for _, w := range workloads() {
-		tool.Drives = append(tool.Drives, workload.Drive{Workload: w.name, Options: w.honours, Turns: w.rests > 0})
+		tool.Drives = append(tool.Drives, workload.Drive{
+			Workload: w.name, Options: w.honours, Turns: w.rests > 0, Warmed: w.warmed(record.Options{Streams: 1}),
+			Bounds: record.Each(w.sizes, func(s size) record.Bounds { return s.Bounds }),
+		})
 	}
 	return tool
 }

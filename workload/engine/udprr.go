@@ -20,15 +20,10 @@ const lossTimeout = pollInterval * 9 / 10
 // stops at a lost datagram. Lost transactions are in the loss and not in the latencies.
 func udpRR() traffic {
 	return traffic{
-		name:    record.UDPRR,
-		meeting: overUDP(),
-		honours: []string{"streams", "window", "request-size", "response-size"},
-		options: func(o *record.Options) error {
-			if err := atLeast(&o.RequestSize, exchangeHeader, largestDatagram, exchangeHeader, "request size"); err != nil {
-				return err
-			}
-			return atLeast(&o.ResponseSize, exchangeHeader, largestDatagram, exchangeHeader, "response size")
-		},
+		name:      record.UDPRR,
+		meeting:   overUDP(),
+		honours:   []string{"streams", "window", "request-size", "response-size"},
+		sizes:     []size{sized("request-size", exchangeHeader, record.MaxDatagram), sized("response-size", exchangeHeader, record.MaxDatagram)},
 		flows:     each(kind{measured: client, counts: transactions, client: newAsker, server: newAnswerer}),
 		exchanged: requestAndResponse,
 	}

@@ -17,11 +17,10 @@ import (
 // A datagram of a stream begins with the second half of the trial's cookie, its number and the time it
 // was sent by the sender's clock, 8 bytes each.
 const (
-	streamHeader    = 24
-	largestDatagram = 65507   // the most that UDP carries over IPv4
-	largestTrain    = 64      // datagrams: as many as the kernel segments at once
-	trainBytes      = 1 << 20 // of the buffers of a train without segmentation
-	trainTime       = time.Millisecond
+	streamHeader = 24
+	largestTrain = 64      // datagrams: as many as the kernel segments at once
+	trainBytes   = 1 << 20 // of the buffers of a train without segmentation
+	trainTime    = time.Millisecond
 )
 
 // udpStream is datagrams one way. They are sent as fast as possible, or paced by an absolute schedule:
@@ -32,9 +31,7 @@ func udpStream() traffic {
 		name:    record.UDPStream,
 		meeting: overUDP(),
 		honours: []string{"streams", "message-size", "window", "bandwidth", "reverse", "gso"},
-		options: func(o *record.Options) error {
-			return atLeast(&o.MessageSize, streamHeader, largestDatagram, record.Datagram, "message size")
-		},
+		sizes:   []size{{record.Bounds{Option: "message-size", Least: streamHeader, Most: record.MaxDatagram}, record.Datagram}},
 		flows: func(o record.Options) []kind {
 			if o.Reverse {
 				return each(kind{measured: client, counts: payloadBytes, client: newBatch, server: newTrain})(o)
@@ -61,7 +58,7 @@ func newTrain(f *flow, o record.Options) (step, error) {
 		if err := segment(f.fd, o.MessageSize); err != nil {
 			return nil, err
 		}
-		t.most = min(largestTrain, largestDatagram/o.MessageSize)
+		t.most = min(largestTrain, record.MaxDatagram/o.MessageSize)
 	}
 	if o.Bandwidth > 0 {
 		t.paced = true

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"syscall"
 
 	"nettoll/record"
@@ -16,9 +15,8 @@ func latencyUnderLoad() traffic {
 		name:    record.LatencyUnderLoad,
 		meeting: overTCP(),
 		honours: []string{"streams", "message-size", "window", "congestion", "request-size", "response-size"},
-		options: func(o *record.Options) error {
-			return errors.Join(streamOptions(o), rrOptions(o))
-		},
+		sizes:   requestResponse(),
+		options: streamOptions,
 		flows: func(o record.Options) []kind {
 			probe, load := exchange(), upload()
 			probe.client = newProbe

@@ -40,21 +40,21 @@ func coldFlows(n, of int, inTurns bool) []record.Warning {
 	return record.Warn(n > 0, WarnCold, "%d of %d flows had received nothing when %s", n, of, when)
 }
 
-// shortfalls returns warnings about traffic that missed its given pace. Each flow is allowed the
+// pace returns warnings about traffic that did not keep its given pace. Each flow is allowed the
 // one item that it was about to send at an edge of the window.
-func (t *trial) shortfalls(sent datagrams, m map[string]record.Metric) []record.Warning {
+func (t *trial) pace(sent datagrams, m map[string]record.Metric) []record.Warning {
 	flows, seconds := float64(len(t.flows)), t.job.Duration.Seconds()
-	rate := m[record.TransactionRate].Value + flows/seconds
-	offered := (float64(sent.Expected) + flows) * float64(t.options.MessageSize) * 8 / seconds
+	message := float64(t.options.MessageSize) * 8 / 1e6 // Mbit
+	offered := float64(sent.Expected) * message / seconds
 	if t.traffic.name == record.TCPStream {
-		offered = m[record.Throughput].Value + flows*float64(t.options.MessageSize)*8/seconds
+		offered = m[record.Throughput].Value / 1e6
 	}
-	missed := func(what string, asked, got float64) []record.Warning {
-		return workload.Pace(asked, got, oneline.Number(asked, 4)+" "+what)
+	kept := func(what string, asked, got, item float64) []record.Warning {
+		return workload.Pace(asked, got, flows*item/seconds, oneline.Number(asked, 4)+" "+what)
 	}
 	return append(
-		missed("transactions per second", flows*float64(t.options.Rate), rate),
-		missed("Mbit/s of payload", flows*float64(t.options.Bandwidth)/1e6, offered/1e6)...)
+		kept("transactions per second", flows*float64(t.options.Rate), m[record.TransactionRate].Value, 1),
+		kept("Mbit/s of payload", flows*float64(t.options.Bandwidth)/1e6, offered, message)...)
 }
 
 // warnings collects the warnings of all parties, each once.

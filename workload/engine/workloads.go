@@ -50,12 +50,24 @@ type kind struct {
 type traffic struct {
 	name    string
 	meeting meeting
-	honours []string                    // options, by the names of their flags
-	options func(*record.Options) error // checks them and adds defaults
+	honours []string // options, by the names of their flags
+	sizes   []size
+	options func(*record.Options)       // adds defaults that depend on others, or are no sizes; nil: there are none
 	flows   func(record.Options) []kind // of each client
 	rests   time.Duration               // until flows rest after the window of a turn; 0: they cannot
 	// exchanged is the payload of a transaction in both directions, in bytes.
 	exchanged func(record.Options) int
+}
+
+// size is an option that is a size in bytes, and its default.
+type size struct {
+	record.Bounds
+	otherwise int
+}
+
+// sized returns a size whose least and default value is the room that its required contents take.
+func sized(option string, contents, most int) size {
+	return size{record.Bounds{Option: option, Least: contents, Most: most}, contents}
 }
 
 // workloads returns all workloads that the engine can drive.
@@ -64,6 +76,11 @@ func workloads() []traffic {
 		tcpStream(), tcpBidir(), tcpRR(), pacedRR(), latencyUnderLoad(), tcpCRR(),
 		udpStream(), udpRR(), webRequests(),
 	}
+}
+
+// warmed reports whether flows begin during the warm-up.
+func (w traffic) warmed(o record.Options) bool {
+	return slices.ContainsFunc(w.flows(o), func(k kind) bool { return k.late })
 }
 
 // each returns as many flows of a kind as there are streams.
@@ -82,10 +99,13 @@ func trafficOf(name string, o record.Options) (traffic, record.Options, error) {
 	if !known {
 		return w, o, fmt.Errorf("unknown workload %q", name)
 	}
-	err := cmp.Or(w.refuse(o), checkSizes(o))
+	err := cmp.Or(w.refuse(o), checkLimits(o))
 	if err == nil {
 		o.Streams = max(o.Streams, 1)
-		err = w.options(&o)
+		if w.options != nil {
+			w.options(&o)
+		}
+		err = w.checkSizes(&o)
 	}
 	return w, o, wrap.Error(err, "%s", name)
 }
@@ -100,7 +120,7 @@ func (w traffic) refuse(o record.Options) error {
 	return nil
 }
 
-func checkSizes(o record.Options) error {
+func checkLimits(o record.Options) error {
 	for _, d := range record.Dimensions(record.Option) {
 		if n, ok := d.Raw(record.Cell{Options: o}); ok && (n < 0 || n > d.Most) {
 			return fmt.Errorf("%s is %d: it must be between 1 and %d", d.Name, n, d.Most)
@@ -109,12 +129,18 @@ func checkSizes(o record.Options) error {
 	return nil
 }
 
-// atLeast sets a size that is not given to its default, and refuses one that is too small for its
-// required contents, or too large.
-func atLeast(size *int, least, most, otherwise int, name string) error {
-	*size = cmp.Or(*size, otherwise)
-	if *size < least || *size > most {
-		return fmt.Errorf("%s is %d: it must be between %d and %d", name, *size, least, most)
+// checkSizes sets sizes that are not given to their defaults, and refuses those outside of their bounds.
+func (w traffic) checkSizes(o *record.Options) error {
+	for _, s := range w.sizes {
+		d, _ := record.DimensionOf(s.Option)
+		c := record.Cell{Options: *o}
+		if !d.IsSet(c) {
+			d.Set(&c, s.otherwise)
+			*o = c.Options
+		}
+		if !s.Admits(*o) {
+			return fmt.Errorf("%s is %s: it must be between %d and %d", d.Title, d.Text(c), s.Least, s.Most)
+		}
 	}
 	return nil
 }

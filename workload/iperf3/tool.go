@@ -31,9 +31,9 @@ var Tool = program.Tool{
 		Oldest: "3.7", Tested: tested,
 	}},
 	Drives: []workload.Drive{
-		{Workload: record.TCPStream, Options: []string{"streams", "message-size", "window", "bandwidth", "congestion", "zero-copy", "reverse"}},
-		{Workload: record.TCPBidir, Options: []string{"streams", "message-size", "window", "congestion", "zero-copy"}},
-		{Workload: record.UDPStream, Options: []string{"streams", "message-size", "window", "bandwidth", "reverse"}},
+		{Workload: record.TCPStream, Options: []string{"streams", "message-size", "window", "bandwidth", "congestion", "zero-copy", "reverse"}, Bounds: workload.Within(1, 1<<20, "message-size")},
+		{Workload: record.TCPBidir, Options: []string{"streams", "message-size", "window", "congestion", "zero-copy"}, Bounds: workload.Within(1, 1<<20, "message-size")},
+		{Workload: record.UDPStream, Options: []string{"streams", "message-size", "window", "bandwidth", "reverse"}, Bounds: workload.Within(16, record.MaxDatagram, "message-size")},
 	},
 	Serves:  program.OneClient,
 	Server:  server,

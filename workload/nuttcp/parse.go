@@ -156,6 +156,6 @@ func together(job workload.Job, o program.Outcome, all []program.Figures) worklo
 	r := program.Together(job, o, all)
 	asked := float64(job.Options.Bandwidth * len(all))
 	offered := record.Sum(all, func(f program.Figures) float64 { return f.Offered })
-	r.Warnings = append(r.Warnings, workload.Pace(asked, offered, oneline.Number(asked, 4)+" bit/s of payload")...)
+	r.Warnings = append(r.Warnings, workload.Pace(asked, offered, 0, oneline.Number(asked, 4)+" bit/s of payload")...)
 	return r
 }

@@ -25,7 +25,7 @@ var Tool = program.Tool{
 	Programs: []program.Program{{Name: "nuttcp", Package: "nuttcp", Flag: "-V", Says: regexp.MustCompile(`(?m)^nuttcp-(\d\S*)$`)}},
 	Drives: []workload.Drive{
 		{Workload: record.TCPStream, Options: []string{"message-size", "window", "reverse"}},
-		{Workload: record.UDPStream, Options: []string{"message-size", "window", "bandwidth"}},
+		{Workload: record.UDPStream, Options: []string{"message-size", "window", "bandwidth"}, Bounds: workload.Within(smallest, record.MaxDatagram, "message-size")},
 	},
 	Serves: program.OneClient,
 	Roams:  true,
@@ -35,6 +35,9 @@ var Tool = program.Tool{
 	Result: program.Each(parse, together),
 	Failed: explain,
 }
+
+// smallest is the least size of datagrams of which nuttcp reports the losses, in bytes.
+const smallest = 32
 
 // explain finds out whether the server may have been late: it agrees to a measurement before it listens
 // for the data, and the client comes 30 ms later, once (both as of 6.1.2).

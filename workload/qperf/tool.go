@@ -31,7 +31,7 @@ var Tool = program.Tool{
 	Drives: []workload.Drive{
 		{Workload: record.TCPStream, Options: []string{"message-size", "window"}},
 		{Workload: record.TCPRR, Options: []string{"window"}},
-		{Workload: record.UDPStream, Options: []string{"message-size", "window"}},
+		{Workload: record.UDPStream, Options: []string{"message-size", "window"}, Bounds: workload.Within(1, record.MaxDatagram, "message-size")},
 		{Workload: record.UDPRR, Options: []string{"window"}},
 	},
 	Serves:   program.OneClient,

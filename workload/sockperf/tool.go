@@ -14,7 +14,6 @@ package sockperf
 
 import (
 	"cmp"
-	"fmt"
 	"regexp"
 	"strconv"
 	"syscall"
@@ -33,10 +32,10 @@ var Tool = program.Tool{
 	Name:     "sockperf",
 	Programs: []program.Program{{Name: "sockperf", Package: "sockperf", Flag: "--version", Says: regexp.MustCompile(`(?m)^sockperf, version (\d[\d.]*)`)}},
 	Drives: []workload.Drive{
-		{Workload: record.PacedRR, Options: []string{"request-size", "window", "rate"}, IPv4Only: true},
-		{Workload: record.TCPRR, Options: []string{"request-size", "window"}, IPv4Only: true},
-		{Workload: record.UDPRR, Options: []string{"request-size", "window"}, IPv4Only: true},
-		{Workload: record.UDPStream, Options: []string{"message-size", "window", "bandwidth"}, IPv4Only: true},
+		{Workload: record.PacedRR, Options: []string{"request-size", "window", "rate"}, IPv4Only: true, Bounds: sizes},
+		{Workload: record.TCPRR, Options: []string{"request-size", "window"}, IPv4Only: true, Bounds: sizes},
+		{Workload: record.UDPRR, Options: []string{"request-size", "window"}, IPv4Only: true, Bounds: sizes},
+		{Workload: record.UDPStream, Options: []string{"message-size", "window", "bandwidth"}, IPv4Only: true, Bounds: sizes},
 	},
 	Serves: program.OneClient,
 	Times:  times,
@@ -44,6 +43,8 @@ var Tool = program.Tool{
 	Client: client,
 	Result: program.Each(parse, together),
 }
+
+var sizes = workload.Within(smallest, record.MaxDatagram, "message-size", "request-size")
 
 // mode is a subcommand of sockperf that drives a workload.
 type mode struct {
@@ -61,7 +62,7 @@ var modes = map[string]mode{
 }
 
 const (
-	// smallest is the size of sockperf's header, in bytes.
+	// smallest is the size of sockperf's header, in bytes. It sends no more over TCP than over UDP.
 	smallest = 14
 	// rate is the default in transactions per second: low enough that the latency is that of an
 	// idle network.
@@ -112,9 +113,6 @@ func rateOf(job workload.Job) int {
 }
 
 func times(job workload.Job, t *program.Trial) error {
-	if n := sizeOf(job); n < smallest {
-		return fmt.Errorf("sockperf sends at least %d bytes at a time, but %d were requested", smallest, n)
-	}
 	cold, _ := margins(job)
 	t.Lead, t.Window = hesitation+cold, window(job)
 	return nil
