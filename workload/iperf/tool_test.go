@@ -30,7 +30,7 @@ func TestArguments(t *testing.T) {
 			"-s -B 2001:2::2 -p 20001 -e -i 1 -f B -V -l 65536 -w 131072 -Z reno",
 			"-c 2001:2::1 -p 20001 -e -i 1 -f B -V -l 65536 -w 131072 -Z reno -t 3.5 -R -P 4"},
 		{"bidir", workloadtest.Warm(job(record.TCPBidir, record.Options{}), time.Second), server, head + " -t 3.5 --full-duplex"},
-		{"udp as fast as it goes", job(record.UDPStream, record.Options{}), server + " -u -l 1400", head + " -u -l 1400 -t 2.5 -b 1000g"},
+		{"udp as fast as it goes", job(record.UDPStream, record.Options{}), server + " -u -l 1300", head + " -u -l 1300 -t 2.5 -b 1000g"},
 		{"udp paced", job(record.UDPStream, record.Options{Bandwidth: 5_000_000, MessageSize: 1000, Streams: 2}), server + " -u -l 1000",
 			head + " -u -l 1000 -t 2.5 -b 5000000 -P 2"},
 	})

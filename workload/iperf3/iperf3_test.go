@@ -34,10 +34,10 @@ func TestArguments(t *testing.T) {
 			workloadtest.Pair("c", "s", "2001:2::1")), 200*time.Millisecond), "-s -1 -J -B 2001:2::2 -p 20002 -i 1",
 			"-J -c 2001:2::1 -p 20002 -t 2 -i 1 --connect-timeout 3000 -O 1 -P 4 -l 65536 -w 131072 -C reno -Z -R"},
 		{"bidir", workloadtest.Warm(job(record.TCPBidir, record.Options{}), time.Second), server, head + end + " -O 1 --bidir"},
-		{"udp as fast as it goes", job(record.UDPStream, record.Options{}), server, head + end + " -u -b 0 --get-server-output -l 1400"},
+		{"udp as fast as it goes", job(record.UDPStream, record.Options{}), server, head + end + " -u -b 0 --get-server-output -l 1300"},
 		{"udp paced", job(record.UDPStream, record.Options{Bandwidth: 5_000_000, MessageSize: 1000, Streams: 2}), server,
 			head + end + " -u -b 5000000 --get-server-output -P 2 -l 1000"},
-		{"udp reverse", job(record.UDPStream, record.Options{Reverse: true}), server, head + end + " -u -b 0 -l 1400 -R"},
+		{"udp reverse", job(record.UDPStream, record.Options{Reverse: true}), server, head + end + " -u -b 0 -l 1300 -R"},
 	})
 }
 

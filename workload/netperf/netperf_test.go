@@ -30,7 +30,7 @@ func TestArguments(t *testing.T) {
 		{"rr with sizes", job(record.TCPRR, record.Options{RequestSize: 100, ResponseSize: 200}), server,
 			head + "TCP_RR -l 1 -f k -- -P ,20003 -r 100,200 -D L,R" + asks(record.TCPRR)},
 		{"crr", job(record.TCPCRR, record.Options{ResponseSize: 200}), server, head + "TCP_CRR -l 1 -f k -- -P ,20003 -r 1,200 -D L,R" + asks(record.TCPCRR)},
-		{"datagrams", job(record.UDPStream, record.Options{}), server, head + "UDP_STREAM -l 1 -f k -- -P ,20003 -m 1400,1400 -M 1400,1400 -R 1" + asks(record.UDPStream)},
+		{"datagrams", job(record.UDPStream, record.Options{}), server, head + "UDP_STREAM -l 1 -f k -- -P ,20003 -m 1300,1300 -M 1300,1300 -R 1" + asks(record.UDPStream)},
 		{"datagrams with size", job(record.UDPStream, record.Options{MessageSize: 100, Window: 1}, six), server6,
 			head6 + "UDP_STREAM -l 1 -f k -- -P ,20003 -m 100,100 -M 100,100 -R 1 -s 1 -S 1" + asks(record.UDPStream)},
 		{"rr in datagrams", job(record.UDPRR, record.Options{}), server, head + "UDP_RR -l 1 -f k -- -P ,20003 -r 1,1" + asks(record.UDPRR)},
@@ -76,7 +76,7 @@ func TestMeasures(t *testing.T) {
 		{"crr", job(record.TCPCRR, record.Options{RequestSize: 100, ResponseSize: 200}, 1), "tcp_crr", "", "",
 			"1.000102083s 1722300 B [{1722300 5741 5741}] latency_max=0.057248 latency_mean=0.00017409 latency_p50=6.4e-05 latency_p90=0.000144 " +
 				"latency_p99=0.002675 transaction_rate=5740.414 0 B/5741"},
-		{"datagrams of two clients", job(record.UDPStream, record.Options{}, 2), "udp_stream+udp_stream", "", "",
+		{"datagrams of two clients", job(record.UDPStream, record.Options{MessageSize: 1400}, 2), "udp_stream+udp_stream", "", "",
 			"1.001235018s 108788400 B [{54394200 1} {54394200 1}] loss=0.3674313 packet_rate=77610.15 throughput=8.692337e+08 54394200 B/0 by 1400 B 54394200 B/0 by 1400 B"},
 		{"rr in datagrams", job(record.UDPRR, record.Options{}, 1), "udp_rr", "", "",
 			"1.000056039s 53894 B [{53894 1 26947}] latency_max=0.014911 latency_mean=3.706e-05 latency_p50=1.3e-05 latency_p90=1.7e-05 latency_p99=0.00019 " +

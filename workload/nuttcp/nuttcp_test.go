@@ -24,9 +24,9 @@ func TestArguments(t *testing.T) {
 		{"stream back", job(record.TCPStream, record.Options{Reverse: true}), server, head + "-r -F 198.18.0.1"},
 		{"stream with all", job(record.TCPStream, record.Options{MessageSize: 4096, Window: 128 << 10}), server, head + "-l4096 -w128 -ws128 198.18.0.1"},
 		{"a window that is no multiple", job(record.TCPStream, record.Options{Window: 1025}), server, head + "-w2 -ws2 198.18.0.1"},
-		{"datagrams", job(record.UDPStream, record.Options{}), server, head + "-u -Ru -l1400 198.18.0.1"},
+		{"datagrams", job(record.UDPStream, record.Options{}), server, head + "-u -Ru -l1300 198.18.0.1"},
 		{"datagrams paced", job(record.UDPStream, record.Options{MessageSize: 1000, Bandwidth: 40e6}), server, head + "-u -R40000 -l1000 198.18.0.1"},
-		{"datagrams at a snail's pace", job(record.UDPStream, record.Options{Bandwidth: 100}), server, head + "-u -R1 -l1400 198.18.0.1"},
+		{"datagrams at a snail's pace", job(record.UDPStream, record.Options{Bandwidth: 100}), server, head + "-u -R1 -l1300 198.18.0.1"},
 	})
 }
 
@@ -60,7 +60,7 @@ func TestMeasures(t *testing.T) {
 			"3.000105997s 2149777408 B [{2152857600 1}] retransmits=0 throughput=5.732537e+09 2149777408 B/0 (0 RTX 96 µs 1448 )"},
 		{"stream back", job(record.TCPStream, record.Options{Reverse: true, MessageSize: 4096}), "tcp_reverse", "", "",
 			"1.00017773s 61153266 B [{191192104 1}] retransmits=0 throughput=4.891392e+08 61153266 B/0 (0 RTX 69 µs 1448 )"},
-		{"datagrams", job(record.UDPStream, record.Options{}), "udp", "", "",
+		{"datagrams", job(record.UDPStream, record.Options{MessageSize: 1400}), "udp", "", "",
 			"1.02002304s 30282000 B [{105036382 1}] loss=0.1972835 packet_rate=21205.4 throughput=2.375005e+08 30282000 B/0"},
 		{"datagrams paced", two(record.Options{MessageSize: 1000, Bandwidth: 43e6}), "udp_paced+udp_paced", "", "",
 			"1.081330389s 7550000 B [{12223984 1} {12223984 1}] loss=0.3499225 packet_rate=6982.14 throughput=5.585712e+07 3775000 B/0 3775000 B/0"},
@@ -87,7 +87,7 @@ func TestLateServer(t *testing.T) {
 }
 
 func TestParseRefuses(t *testing.T) {
-	stream, datagrams := job(record.TCPStream, record.Options{}), job(record.UDPStream, record.Options{})
+	stream, datagrams := job(record.TCPStream, record.Options{}), job(record.UDPStream, record.Options{MessageSize: 1400})
 	workloadtest.Refuses(t, Tool, "6.1.2/%s.txt", []workloadtest.Case{
 		{"nothing", stream, "tcp", workloadtest.Transcript(t, "6.1.2/tcp.txt"), "", "not "},
 		{"for people", stream, "tcp_brief", "", "", `"  550.0625 MB /   1.00 sec = 4610.9711 Mbps`},

@@ -19,7 +19,7 @@ func TestArguments(t *testing.T) {
 		{"stream", job(record.TCPStream, record.Options{}), "-lp 20002", head + rest + "tcp_bw"},
 		{"stream with all", job(record.TCPStream, record.Options{MessageSize: 4096, Window: 131072}), "-lp 20002", head + rest + "-m 4096 -sb 131072 tcp_bw"},
 		{"rr", job(record.TCPRR, record.Options{}), "-lp 20002", head + rest + "-m 1 tcp_lat"},
-		{"datagrams", job(record.UDPStream, record.Options{}), "-lp 20002", head + rest + "-m 1400 udp_bw"},
+		{"datagrams", job(record.UDPStream, record.Options{}), "-lp 20002", head + rest + "-m 1300 udp_bw"},
 		{"datagrams with size", job(record.UDPStream, record.Options{MessageSize: 100}), "-lp 20002", head + rest + "-m 100 udp_bw"},
 		{"rr in datagrams", job(record.UDPRR, record.Options{Window: 4096}, workloadtest.Pair("c", "s", "2001:2::1")), "-lp 20002", head6 + rest + "-m 1 -sb 4096 udp_lat"},
 	})
@@ -34,7 +34,7 @@ func TestMeasures(t *testing.T) {
 			"1s 543563776 B [{543563776 1}] throughput=4.34851e+09 543563776 B/0"},
 		{"rr", job(record.TCPRR, record.Options{}, 1), "tcp_lat", "", "",
 			"999.999999ms 51858 B [{51858 1}] latency_mean=3.856686e-05 transaction_rate=25929 0 B/25929"},
-		{"datagrams of two clients", job(record.UDPStream, record.Options{}, 2), "udp_bw+udp_bw", "", "",
+		{"datagrams of two clients", job(record.UDPStream, record.Options{MessageSize: 1400}, 2), "udp_bw+udp_bw", "", "",
 			"1.009999999s 104574400 B [{52287200 1} {52287200 1}] loss=0.390187 packet_rate=73956.44 throughput=8.283121e+08 52287200 B/0 52287200 B/0"},
 		{"rr in datagrams", job(record.UDPRR, record.Options{}, 1), "udp_lat", "", "",
 			"999.98394ms 62269 B [{62269 1}] latency_mean=3.211871e-05 transaction_rate=31134.5 0 B/31134"},
@@ -45,7 +45,7 @@ func TestMeasures(t *testing.T) {
 }
 
 func TestParseRefuses(t *testing.T) {
-	stream, rr, datagrams := workloadtest.Job(record.TCPStream, record.Options{}), workloadtest.Job(record.TCPRR, record.Options{}), workloadtest.Job(record.UDPStream, record.Options{})
+	stream, rr, datagrams := workloadtest.Job(record.TCPStream, record.Options{}), workloadtest.Job(record.TCPRR, record.Options{}), workloadtest.Job(record.UDPStream, record.Options{MessageSize: 1400})
 	workloadtest.Refuses(t, Tool, "0.4.11/%s.txt", []workloadtest.Case{
 		{"nothing", stream, "tcp_bw", workloadtest.Transcript(t, "0.4.11/tcp_bw.txt"), "", "did not print bw"},
 		{"a field is missing", stream, "tcp_bw", "    rem_recv_bytes   =      932708352 bytes\n", "", "did not print rem_recv_bytes"},

@@ -26,9 +26,9 @@ func TestArguments(t *testing.T) {
 		{"rr in datagrams", job(record.UDPRR, record.Options{}), server, "ping-pong" + to + "-t 2 -m 14 --full-rtt"},
 		{"paced", job(record.PacedRR, record.Options{}), server + " --tcp", "under-load" + to + "--tcp -t 2 -m 14 --mps 1000 --reply-every 1 --full-rtt"},
 		{"paced with rate", job(record.PacedRR, record.Options{Rate: 50}), server + " --tcp", "under-load" + to + "--tcp -t 2 -m 14 --mps 50 --reply-every 1 --full-rtt"},
-		{"datagrams", job(record.UDPStream, record.Options{}), server, "throughput" + to + "-t 1 -m 1400"},
+		{"datagrams", job(record.UDPStream, record.Options{}), server, "throughput" + to + "-t 1 -m 1300"},
 		{"datagrams paced", job(record.UDPStream, record.Options{MessageSize: 1000, Bandwidth: 40e6}), server, "throughput" + to + "-t 1 -m 1000 --mps 5000"},
-		{"datagrams slower than one a second", job(record.UDPStream, record.Options{Bandwidth: 100}), server, "throughput" + to + "-t 1 -m 1400 --mps 1"},
+		{"datagrams slower than one a second", job(record.UDPStream, record.Options{Bandwidth: 100}), server, "throughput" + to + "-t 1 -m 1300 --mps 1"},
 	})
 }
 
@@ -89,7 +89,7 @@ func TestMeasures(t *testing.T) {
 		{"paced", job(record.PacedRR, record.Options{}, 1), "paced_rr", "", "",
 			"1.548s 43344 B [{56000 1}] latency_max=0.03349496 latency_mean=0.001422831 latency_p50=0.000120452 latency_p90=0.003047824 " +
 				"latency_p99=0.01512748 latency_p999=0.01517115 transaction_rate=1000 0 B/1548"},
-		{"datagrams", job(record.UDPStream, record.Options{}, 1), "throughput throughput_server", "", "",
+		{"datagrams", job(record.UDPStream, record.Options{MessageSize: 1400}, 1), "throughput throughput_server", "", "",
 			"1s 35448000 B [{35448000 1}] loss=0.2439986 packet_rate=25320 throughput=2.83584e+08 35448000 B/0"},
 		{"datagrams paced", job(record.UDPStream, paced, 2), "throughput_paced+throughput_paced throughput_paced_server", "", "",
 			"1.002999999s 9958000 B [{4979000 1} {4979000 1}] loss=0 packet_rate=9928.215 throughput=7.942572e+07 4979000 B/0 4979000 B/0"},
