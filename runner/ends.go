@@ -140,16 +140,21 @@ func answers[T any](ctx context.Context, all []end, method string, in func(end) 
 
 func peerOf(e end) any { return e.peer }
 
-// normalMTU is the MTU of the network with the largest overhead on an underlay of 1500 bytes:
-// Weave's.
-const normalMTU = 1376
+// alikeMTU is the MTU of all endpoints of a cell that makes them alike: it leaves room for the largest overhead of a network,
+// Weave's, and is no smaller than IPv6 requires of every link (RFC 8200, section 5).
+func alikeMTU(c record.Cell) int {
+	const overhead, least = 124, 1280
+	mtu, _ := record.DimensionOf("mtu")
+	under, _ := mtu.Number(c)
+	return max(least, under-overhead)
+}
 
 // condition puts the endpoints into the state that the cell requires, once per network. If any network of the run takes
 // turns, all keep the windows of connections that rest, so that they are set up alike.
 func (s *session) condition(ctx context.Context, c record.Cell, links []link) error {
 	want := sampler.Condition{NoOffloads: c.Offload == record.OffloadOff, KeepWindow: s.r.rests && !s.borrowed()}
 	if c.Normalize {
-		want.MaxMTU = normalMTU
+		want.MaxMTU = alikeMTU(c)
 	}
 	if s.conditioned || want == (sampler.Condition{}) {
 		return nil
