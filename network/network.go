@@ -142,8 +142,8 @@ type Network struct {
 	Fragments uint64
 	// InForce says how long it took, when the network was built, until what was made last had an effect.
 	InForce record.InForce
-	// Remarks returns notes on how the network was built, and on how it went.
-	Remarks func() []string
+	// Remarks returns notes on how the network was built, and on how it went, that matter for an IP version.
+	Remarks func(Family) []string
 	// Unproved says what of the path is not proved, and why; each becomes a warning of every trial.
 	Unproved []string
 	// Found describes the hops with May that the payload of a trial crossed.

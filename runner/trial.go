@@ -285,7 +285,7 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 		remark(t, text)
 	}
 	if s.network.Remarks != nil {
-		for _, text := range s.network.Remarks() {
+		for _, text := range s.network.Remarks(network.Family(t.Cell.Family)) {
 			remark(t, text)
 		}
 	}

@@ -102,6 +102,7 @@ type Network struct {
 	OnWire    func(network.Family) string
 	Fragments uint64
 	InForce   record.InForce
+	narrow    map[network.Family][]string // notes of Narrow
 	MadeUp    func() []string
 }
 
@@ -126,8 +127,8 @@ func (n *Network) Standing() *network.Network {
 	}
 }
 
-func (n *Network) remarks() []string {
-	all := slices.Clone(n.Notes)
+func (n *Network) remarks(f network.Family) []string {
+	all := slices.Concat(n.Notes, n.narrow[f])
 	for _, d := range n.Needed {
 		all = append(all, d.Complaints()...)
 	}

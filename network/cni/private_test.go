@@ -52,8 +52,8 @@ func TestStateOfTheMachineIsHidden(t *testing.T) {
 touch /var/lib/cni/`+"$CNI_CONTAINERID\n"+makes+gives)}
 	n, err := cni.New(conflist(t, "1.0.0", "keeper"), in).Connect(t.Context(), pair, lab.New())
 	iferr.Fatal(t, err)
-	if len(n.Unproved) != 1 || len(n.Remarks()) > 0 {
-		t.Errorf("a path that is not known is not proved: %q; remarks %q", n.Unproved, n.Remarks())
+	if len(n.Unproved) != 1 || len(n.Remarks(network.IPv4)) > 0 {
+		t.Errorf("a path that is not known is not proved: %q; remarks %q", n.Unproved, n.Remarks(network.IPv4))
 	}
 	iferr.Error(t, n.Close(context.Background()))
 	files, err := os.ReadDir("/var/lib/cni")

@@ -149,7 +149,7 @@ func TestUsersPluginThatRoutesBetweenHosts(t *testing.T) {
 	if got := path(n, network.IPv4); got != "h2c1/eth0 h2/veth-h2c1 h2/br-t h2/eth0 h1/eth0 h1/br-t h1/veth-h1c1 h1c1/eth0" {
 		t.Error(got)
 	}
-	remarks := n.Remarks()
+	remarks := n.Remarks(network.IPv4)
 	if len(n.Unproved) > 0 || len(remarks) != 1 || remarks[0] != "the MTU of h1c1 is 9000, and that of the underlay 1500: large packets do not cross in one piece" {
 		t.Errorf("remarks %q, not proved: %q", remarks, n.Unproved)
 	}

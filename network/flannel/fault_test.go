@@ -99,7 +99,7 @@ func TestComplaintIsNoted(t *testing.T) {
 	for _, want := range []string{"flanneld on h1 says: E", "flanneld on h2 says: E"} {
 		var all []string
 		noted := func() bool {
-			all = n.Standing().Remarks()
+			all = n.Standing().Remarks(network.IPv4)
 			return slices.ContainsFunc(all, func(r string) bool { return strings.HasPrefix(r, want) && strings.Contains(r, "error decoding") })
 		}
 		if within(time.Minute, noted); !noted() {

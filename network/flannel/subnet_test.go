@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"nettoll/internal/testutil/iferr"
+	"nettoll/network"
 	"nettoll/network/networktest"
 	"nettoll/platform/lab"
 )
@@ -44,15 +45,24 @@ func TestNarrowUnderlayIsRefused(t *testing.T) {
 }
 
 func TestNarrowTunnelIsNoted(t *testing.T) {
-	for name, want := range map[string]string{
-		"flannel-vxlan":        "flannel's vxlan backend gives containers the MTU 1450, but its own device for IPv6 carries only 1430",
-		"flannel-wireguard-go": "flannel's extension backend gives containers the MTU 1500, but its own device for IPv4 carries only 1420",
+	for _, c := range []struct {
+		name  string
+		six   bool // the IP version that it matters for, alone
+		start string
+	}{
+		{"flannel-vxlan", true, "flannel's vxlan backend gives containers the MTU 1450, but its own device for IPv6 carries only 1430"},
+		{"flannel-wireguard-go", false, "flannel's extension backend gives containers the MTU 1500, but its own device for IPv4 carries only 1420"},
 	} {
-		notes := slices.DeleteFunc(built(t, name).Standing().Remarks(), func(r string) bool { // what a flanneld says that had to wait
-			return strings.HasPrefix(r, "flanneld on ")
-		})
-		if len(notes) != 1 || !strings.HasPrefix(notes[0], want) {
-			t.Errorf("%s: remarks %q, want %q", name, notes, want)
+		n := built(t, c.name).Standing()
+		for version, notes := range map[network.Family][]string{network.IPv4: n.Remarks(network.IPv4), network.IPv6: n.Remarks(network.IPv6)} {
+			notes = slices.DeleteFunc(notes, func(r string) bool { return strings.HasPrefix(r, "flanneld on ") }) // it had to wait
+			want := 0
+			if c.six == (version == network.IPv6) {
+				want = 1
+			}
+			if len(notes) != want || want == 1 && !strings.HasPrefix(notes[0], c.start) {
+				t.Errorf("%s: remarks on IPv%d: %q", c.name, version, notes)
+			}
 		}
 	}
 }

@@ -293,7 +293,7 @@ func enforcedPolicies(t *testing.T, on kube.Provider, d network.Driver) {
 	if got := policies(t, on); !slices.Equal(got, want) {
 		t.Errorf("policies: %v, want %v", got, want)
 	}
-	if said := strings.Join(n.Remarks(), "; "); !strings.Contains(said, "3 network policies that admit nobody") {
+	if said := strings.Join(n.Remarks(network.IPv4), "; "); !strings.Contains(said, "3 network policies that admit nobody") {
 		t.Errorf("remarks: %s", said)
 	}
 	if n.InForce.Policy <= 0 || n.InForce.Service != 0 {

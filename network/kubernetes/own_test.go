@@ -261,7 +261,7 @@ func privileged(t *testing.T, on platform.Platform) {
 				t.Errorf("%s, IPv%d: %q, want %q; not proved: %q, %q", name, f, said, what, unproved, n.Unproved)
 			}
 		}
-		said := strings.Join(n.Remarks(), "; ")
+		said := strings.Join(n.Remarks(network.IPv4), "; ")
 		// Both nodes have the kernel of this machine.
 		if !strings.Contains(said, "crossed over IPv4: ") || strings.Contains(said, "translates") || strings.Contains(said, "not known") || strings.Contains(said, "nettoll_idle") || strings.Count(said, "nettoll_out (sched_cls)") != out {
 			t.Errorf("%s: %s", name, said)

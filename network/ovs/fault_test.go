@@ -65,7 +65,7 @@ func TestDaemonThatDiesIsAFault(t *testing.T) {
 		b := built(t, named(t, "ovs-userspace"), platform.Underlay{})
 		n := b.Standing()
 		iferr.Fatal(t, n.Fault(t.Context()))
-		if remarks := n.Remarks(); len(remarks) > 0 {
+		if remarks := n.Remarks(network.IPv4); len(remarks) > 0 {
 			t.Errorf("a network that is well says %q", remarks)
 		}
 		d := b.Needed[index]

@@ -167,7 +167,7 @@ func TestWeaverThatComplainsAndDies(t *testing.T) {
 	iferr.Fatal(t, err)
 	said := ""
 	err = await.Until(t.Context(), time.Minute, time.Millisecond, func(context.Context) (missing, _ error) { // their output is read by another goroutine
-		if said = strings.Join(n.Remarks(), "\n"); !strings.Contains(said, "weaver on h2 says: ") {
+		if said = strings.Join(n.Remarks(network.IPv4), "\n"); !strings.Contains(said, "weaver on h2 says: ") {
 			missing = errors.New("the weaver on h2 says nothing")
 		}
 		return missing, nil
