@@ -17,7 +17,7 @@ import (
 //
 // The server closes after its response, and the client resets when it has received that: then
 // neither end is left in TIME_WAIT, and ports do not run out, a problem that netperf solves with a
-// port range of its own. While it waits for the response, the client makes the next transaction's
+// port range of its own. It does not wait for the server's close, as netperf's client does. While it waits for the response, the client makes the next transaction's
 // socket, which is not in the latency: a transaction begins when it connects. The connection by
 // which a flow was made stays open, and carries nothing.
 //
