@@ -400,7 +400,7 @@ func stolen(trials []*record.Trial, cpus int) float64 {
 	var sum float64
 	n := 0
 	for _, t := range trials {
-		if t.CPU == nil || t.Window <= 0 {
+		if t.CPU == nil || t.Window <= 0 || !t.CPU.Machine.Known() {
 			continue
 		}
 		if len(t.CPU.Machine.PerCPU) > 0 {

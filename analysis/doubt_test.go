@@ -70,6 +70,14 @@ func TestRowWarnings(t *testing.T) {
 		{"skipped always", "bridge", WarnSkipped, lose("bridge", record.Skipped, "busy", 1, 8), ""},
 		{"steal", "bridge", WarnSteal, steal(0.05), "took 5% of the CPU time"},
 		{"little steal", "bridge", WarnSteal, steal(0.019), ""},
+		{"steal beside trials in which the machine was not read", "bridge", WarnSteal, func(f *record.File) {
+			steal(0.03)(f)
+			each("bridge", func(i int, t *record.Trial) {
+				if i < 7 {
+					t.CPU.Machine = record.MachineCPU{PerCPU: []record.CPUSample{}}
+				}
+			})(f)
+		}, "took 3% of the CPU time"},
 		{"drift", "host", WarnDrift, scale("host", func(i int) float64 { return 1 - 0.03*float64(i) }), "changed by −2"},
 		{"drift upwards", "host", WarnDrift, scale("host", func(i int) float64 { return 1 + 0.03*float64(i) }), "changed by +2"},
 		{"drift of the other", "bridge", WarnDrift, scale("bridge", func(i int) float64 { return 1 - 0.03*float64(i) }), ""},

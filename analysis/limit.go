@@ -51,6 +51,7 @@ func (s series) limit() Limit {
 		return Limit{}
 	}
 	var window, bytes float64
+	var read float64 // the part of the window in which the machine is known, too
 	var sender, receiver process
 	perCPU := map[cpu]record.CPUSample{}
 	untold := false           // whose CPUs those of several machines are: in trials of an older version
@@ -63,6 +64,9 @@ func (s series) limit() Limit {
 		from, to := "client", "server"
 		if c.Options.Reverse {
 			from, to = to, from
+		}
+		if t.CPU.Machine.Known() {
+			read += t.Window
 		}
 		apart := len(t.CPU.Hosts) > 0
 		sender.add(t, from)
@@ -103,13 +107,13 @@ func (s series) limit() Limit {
 	case sending >= usedUp && receiving >= usedUp:
 		return Limit{By: LimitBoth}
 	case sending >= usedUp:
-		return Limit{By: LimitSender, Softirq: sender.softirq(window)}
+		return Limit{By: LimitSender, Softirq: sender.softirq(read)}
 	case receiving >= usedUp:
-		return Limit{By: LimitReceiver, Softirq: receiver.softirq(window)}
+		return Limit{By: LimitReceiver, Softirq: receiver.softirq(read)}
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(perCPU), cpu.compare) {
 		sum := perCPU[at]
-		if sum.Softirq >= ofSoftirq*window && sum.Softirq >= softirqTicks*tickLength && sum.Idle <= (1-usedUp)*window {
+		if sum.Softirq >= ofSoftirq*read && sum.Softirq >= softirqTicks*tickLength && sum.Idle <= (1-usedUp)*read {
 			return Limit{By: LimitSoftirq, CPU: at.number, End: endOn(at.host, sender, receiver)}
 		}
 	}
@@ -185,11 +189,11 @@ func (p process) share(window float64, flows int) float64 {
 }
 
 // softirq is the share of softirq in the time of the process's CPU, if it has one alone.
-func (p process) softirq(window float64) float64 {
+func (p process) softirq(read float64) float64 {
 	if len(p.cpus) != 1 || p.serving < softirqTicks*tickLength {
 		return 0
 	}
-	return min(1, p.serving/window)
+	return min(1, p.serving/read)
 }
 
 // shapedRate returns the rate of the shaped link that all of a stream crosses, in bit/s: that of the server's host, which all

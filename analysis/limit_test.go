@@ -177,3 +177,12 @@ func TestSoftirqOnAnotherCPUInEachTrial(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
+
+// TestSoftirqBesideUnreadMachine has a second trial in which the machine was read too late.
+func TestSoftirqBesideUnreadMachine(t *testing.T) {
+	s := streamOf(func(t *record.Trial) { t.CPU.Machine.PerCPU[2] = record.CPUSample{CPU: 2, Softirq: 0.95, Idle: 0.02} })
+	s.trials = append(s.trials, streamOf(func(t *record.Trial) { t.CPU.Machine = record.MachineCPU{PerCPU: []record.CPUSample{}} }).trials...)
+	if got, want := s.limit(), (Limit{By: LimitSoftirq, CPU: 2}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}

@@ -205,6 +205,9 @@ type MachineCPU struct {
 	PerCPU  []CPUSample `json:"per_cpu"`
 }
 
+// Known reports whether the machine was read in time. (Older files do not list CPUs.)
+func (m MachineCPU) Known() bool { return len(m.PerCPU) > 0 || m.Busy > 0 }
+
 // CPUSample is the time of one CPU in the window, in seconds.
 type CPUSample struct {
 	Host    string  `json:"host,omitempty"` // of several machines, as in HostCPU; also empty in older files

@@ -42,10 +42,11 @@ type idleClock struct {
 
 // findIdleClock finds the finest clock below proc and sys.
 func findIdleClock(proc, sys string) idleClock {
-	for _, clock := range []idleClock{timerListClock(filepath.Join(proc, "timer_list")), cpuidleClock(sys)} {
-		if clock.cheap() {
-			return clock
-		}
+	if clock := timerListClock(filepath.Join(proc, "timer_list")); clock.cheap() {
+		return clock
+	}
+	if clock := cpuidleClock(sys); clock.cheap() { // opens files
+		return clock
 	}
 	return idleClock{ClockStat, func() (map[int64]float64, time.Time, error) { return nil, time.Now(), nil }}
 }

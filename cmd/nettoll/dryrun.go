@@ -155,13 +155,12 @@ func have(n int) string {
 	return fmt.Sprintf("%d have", n)
 }
 
-// costly returns a note if starting engines and daemons takes much of a run's time, with the networks that need
-// them; or "".
+// costly returns a note if what is built and started takes much of a run's time, with the networks that it is for; or "".
 func costly(e plan.Forecast) string {
 	if len(e.Slow) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("about %s of each round of %s go to starting the engines and daemons of %s", rough(e.Starting), rough(e.Round), listed(e.Slow))
+	return fmt.Sprintf("about %s of each round of %s go to building and starting %s", rough(e.Starting), rough(e.Round), listed(e.Slow))
 }
 
 // listed names a few of several networks.

@@ -33,8 +33,7 @@ type offset struct {
 // questions is how often each agent is asked for its clock.
 const questions = 5
 
-// learn records one answer. An offset of at most the time that the answer took, twice its greatest
-// error, is taken to be zero: agents on this machine read the same clock.
+// learn records one answer.
 func (o *offset) learn(asked, theirs, answered int64) {
 	took := answered - asked
 	o.learned = cmp.Or(o.learned, asked)
@@ -44,7 +43,12 @@ func (o *offset) learn(asked, theirs, answered int64) {
 	}
 	o.took = took
 	o.ahead = theirs - asked - took/2
-	if o.ahead >= -took && o.ahead <= took {
+}
+
+// snap takes an offset of at most its greatest error to be zero: agents on this machine read the same clock. If this one
+// is another, the error is at most the whole time that the answer took.
+func (o *offset) snap() {
+	if max(o.ahead, -o.ahead) <= o.took-o.took/2 {
 		o.ahead = 0
 	}
 }
@@ -91,6 +95,7 @@ func (t *trial) clockOf(ctx context.Context, p *party) (o offset, err error) {
 		}
 		o.learn(asked, theirs.Now, nanotime())
 	}
+	o.snap()
 	return o, nil
 }
 

@@ -22,6 +22,8 @@ func TestOffset(t *testing.T) {
 		want    int64 // their clock when ours shows 0
 	}{
 		{"one clock", []answer{{100, 110, 120}, {200, 200, 210}, {300, 390, 400}}, 0},
+		{"one clock, read late", []answer{{100, 111, 111}}, 0},
+		{"nearly one clock", []answer{{100, 100 + 130, 200}}, 80},
 		{"ahead", []answer{{100, 1_000_105, 110}}, 1_000_000},
 		{"behind", []answer{{100, -999_895, 110}}, -1_000_000},
 		{"the fastest answer", []answer{{100, 1_000_900, 1100}, {2000, 1_002_005, 2010}, {3000, 1_003_001, 3500}}, 1_000_000},
@@ -32,6 +34,7 @@ func TestOffset(t *testing.T) {
 			o.learn(a.asked, a.theirs, a.answered)
 			slowest = max(slowest, a.answered-a.asked)
 		}
+		o.snap()
 		if got := o.ahead; got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
