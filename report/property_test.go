@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -453,30 +454,70 @@ func TestFiguresInOtherUnitsAreLeftOut(t *testing.T) {
 	}
 }
 
-// TestDescribedJSON: docs/format.md names what programs look for in the JSON report.
+// TestDescribedJSON: docs/format.md names every key that the JSON report can have, and every code of a caveat that reports sort.
 func TestDescribedJSON(t *testing.T) {
 	text, err := os.ReadFile("../docs/format.md")
 	iferr.Fatal(t, err)
 	_, section, _ := strings.Cut(string(text), "## Reports for programs")
-	res, o := specimenResult()
-	var d struct {
-		Scenarios []struct {
-			Networks []struct{ Metrics []map[string]any }
-		}
-	}
-	var all map[string]any
-	b := []byte(write(t, "json", res, o))
-	iferr.Fatal(t, json.Unmarshal(b, &d))
-	iferr.Fatal(t, json.Unmarshal(b, &all))
-	figure := d.Scenarios[0].Networks[1].Metrics[0]
-	for _, keys := range []map[string]any{all, figure, figure["vs_native"].(map[string]any)} {
-		for key := range keys {
-			if !strings.Contains(section, "`"+key+"`") {
-				t.Errorf("docs/format.md does not describe %s", key)
+	keys := map[string]bool{}
+	var read func(any)
+	read = func(of any) {
+		switch v := of.(type) {
+		case map[string]any:
+			for key, value := range v {
+				keys[key] = true
+				if key != "offloads" && key != "sysctls" { // these have the kernel's names
+					read(value)
+				}
+			}
+		case []any:
+			for _, value := range v {
+				read(value)
 			}
 		}
 	}
-	if v := fmt.Sprintf("`schema_version` is %v;", all["schema_version"]); !strings.Contains(section, v) {
+	for _, name := range []string{"specimen", "loads", "many", "noisy", "short"} {
+		written, err := os.ReadFile("testdata/" + name + ".json")
+		iferr.Fatal(t, err)
+		var of any
+		iferr.Fatal(t, json.Unmarshal(written, &of))
+		read(of)
+	}
+	var walk func(reflect.Type)
+	seen := map[reflect.Type]bool{}
+	walk = func(of reflect.Type) {
+		switch {
+		case of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice:
+			walk(of.Elem())
+		case of.Kind() == reflect.Struct && !seen[of]:
+			seen[of] = true
+			for f := range of.Fields() {
+				key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+				if key == "-" {
+					continue
+				}
+				if key != "" {
+					keys[key] = true
+				}
+				walk(f.Type)
+			}
+		}
+	}
+	walk(reflect.TypeFor[jsonReport]())
+	for key := range keys {
+		if !strings.Contains(string(text), "`"+key+"`") {
+			t.Errorf("docs/format.md does not describe %s", key)
+		}
+	}
+	if len(keys) < 100 {
+		t.Errorf("%d keys were found", len(keys))
+	}
+	for code := range noteKinds {
+		if !strings.Contains(string(text), "`"+code+"`") {
+			t.Errorf("docs/format.md does not name the code %s", code)
+		}
+	}
+	if v := fmt.Sprintf("`schema_version` is %d;", jsonSchema); !strings.Contains(section, v) {
 		t.Errorf("docs/format.md does not say that the %s", v)
 	}
 }
