@@ -62,7 +62,7 @@ const (
 // carriedAdvice is the advice for warnings recorded in trials.
 var carriedAdvice = map[string]string{
 	"generator-limited": "the traffic generator, not the network, is the bottleneck: use more streams or clients, larger messages, or separate CPUs for client and server",
-	warnStarved:         "such trials include data that arrived just after the window: stop other work on the machine, or ", // see longer
+	warnStarved:         "stop other work on the machine, or ", // see longer
 	"idle-was-busy":     "stop other work on the machine, and measure again",
 	"cpu-late":          "stop other work on the machine, and measure again",
 	"foreign-cpu":       "stop other work on the machine, and measure again",

@@ -29,7 +29,7 @@ type Run struct {
 
 	Source    string            `json:"source,omitempty"`      // name of the source of published figures that the suite repeats
 	Skips     []Skip            `json:"skips,omitempty"`       // networks that the suite deliberately leaves out
-	Tools     map[string]string `json:"tools,omitempty"`       // versions of the available tools
+	Tools     map[string]string `json:"tools,omitempty"`       // versions of the tools of the cells
 	Conflists map[string]string `json:"conflists,omitempty"`   // SHA-256 of the user's CNI conflists, by the network of each
 	Instance  string            `json:"instance,omitempty"`    // name of the machine's instance type, if it is rented
 	Price     float64           `json:"price_usd_h,omitempty"` // of the machine, dollars per hour
@@ -130,7 +130,7 @@ type End struct {
 	Reason    string    `json:"reason"`
 	Detail    string    `json:"detail,omitempty"`
 	Rounds    int       `json:"rounds" most:"1e6"`      // complete rounds in the file
-	Measuring float64   `json:"measuring_s" most:"1e9"` // seconds of warm-ups, windows and watching the idle machine
+	Measuring float64   `json:"measuring_s" most:"1e9"` // seconds of warm-ups, windows, turns with all that belongs to them, and watching the idle machine
 	Elapsed   float64   `json:"elapsed_s" most:"1e9"`   // seconds since this process began to work on the run, including watching the idle machine
 	Idle      float64   `json:"idle_cpu_s_s"`           // CPU seconds per second used by the idle machine
 	// Stood describes what was not rebuilt in every round. Everything else was.

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -423,8 +422,7 @@ func (s *session) probe(ctx context.Context, ev evidence, l link) (f finding, ok
 		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	cookie := make([]byte, 16)
-	rand.Read(cookie)
+	cookie := sampler.NewCookie()
 	echoing := make(chan struct{})
 	go func() {
 		defer close(echoing)

@@ -89,14 +89,14 @@ func (p *proof) keep() (release func()) {
 	}
 }
 
-// settle is how long counters may take to show the packets that crossed. Those of a user-space process
+// These are how long counters may take to show the packets that crossed. Those of a user-space process
 // are late, on a busy machine until it gets a CPU; they contain nothing but payload, however long they
 // are waited for. Those of some network cards are renewed once a second (drivers bnxt_en and atlantic), and contain what
 // others send anyway. If the payload need not cross such a card, it may also be that it never shows it.
 const (
-	settle     = 500 * time.Millisecond
-	settleLate = 5 * time.Second
-	settleCard = 1500 * time.Millisecond
+	lateDevice  = 500 * time.Millisecond
+	lateProcess = 5 * time.Second
+	lateCard    = 1500 * time.Millisecond
 )
 
 // finish reads the hops again and judges them.
@@ -117,7 +117,7 @@ func (p *proof) finish(ctx context.Context, pairs []workload.Crossed) ([]record.
 			}
 		}
 		hops, ok := p.judge(after, pairs)
-		within := settleLate
+		within := lateProcess
 		if ok {
 			within = 0
 		}
@@ -125,9 +125,9 @@ func (p *proof) finish(ctx context.Context, pairs []workload.Crossed) ([]record.
 			switch {
 			case hops[i].OK:
 			case h.May && h.Common && ok && p.spans == nil:
-				within = settleCard
+				within = lateCard
 			case !h.May && h.Kind != network.Proxy && (!h.Common || h.Absent):
-				within = settle
+				within = lateDevice
 			}
 		}
 		if time.Since(began) >= within || ctx.Err() != nil {

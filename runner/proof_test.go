@@ -196,7 +196,7 @@ func TestFinishWaitsForCountersThatComeLate(t *testing.T) {
 
 // TestFinishWaitsForNetworkCards has a card whose driver renews its counters only now and then.
 func TestFinishWaitsForNetworkCards(t *testing.T) {
-	const renewed = settle + 300*time.Millisecond
+	const renewed = lateDevice + 300*time.Millisecond
 	var began time.Time
 	card := network.Hop{Name: "h1/ens1", Kind: network.Device, Common: true, Read: func(context.Context) (network.Count, error) {
 		if began.IsZero() || time.Since(began) < renewed {

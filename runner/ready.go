@@ -40,7 +40,7 @@ const (
 	// crowd is the number of containers above which the CPUs are always watched.
 	crowd = 64
 	// tick is the unit of the kernel's clocks of CPU time.
-	tick = 10 * time.Millisecond
+	tick = time.Second / sampler.Ticks
 )
 
 // silenceTime bounds the wait for silence.

@@ -85,7 +85,7 @@ func (r *Runner) Run(ctx context.Context) (record.End, error) {
 	}
 	done := 0
 	for round := r.first(); ; round++ {
-		r.settle(round)
+		r.findKnown(round)
 		if reason := r.over(ctx, round); reason != "" {
 			return r.end(reason, nil), nil
 		}
@@ -183,7 +183,7 @@ func (r *Runner) over(ctx context.Context, round int) string {
 	if round > r.Settings.MaxRounds {
 		return record.EndMaxRounds
 	}
-	if r.settled() {
+	if r.allKnown() {
 		return record.EndPrecision
 	}
 	if budget := r.budget(); budget > 0 {
@@ -217,11 +217,11 @@ func (r *Runner) first() int {
 	return max(1, record.Most(r.Before, func(t record.Trial) int { return t.Round }))
 }
 
-// settle finds the cells that need no more trials: those that are known precisely enough, and baselines that no
+// findKnown finds the cells that need no more trials: those that are known precisely enough, and baselines that no
 // open cell is compared with. A baseline with nothing to compare is judged by itself. Until the minimum number of
-// rounds is done, no cell is settled. Trials of the round itself, which a resumed run can have, do not count, since
+// rounds is done, none is known. Trials of the round itself, which a resumed run can have, do not count, since
 // the rest of the round would then be divided into other parts.
-func (r *Runner) settle(round int) {
+func (r *Runner) findKnown(round int) {
 	r.known = map[string]bool{}
 	if round <= r.Settings.MinRounds {
 		return
@@ -242,8 +242,8 @@ func (r *Runner) settle(round int) {
 	}
 }
 
-// settled reports whether no cell needs more trials.
-func (r *Runner) settled() bool {
+// allKnown reports whether no cell needs more trials.
+func (r *Runner) allKnown() bool {
 	return !slices.ContainsFunc(r.Cells, func(c record.Cell) bool { return r.out[c.Key()] == 0 && !r.known[c.Key()] })
 }
 

@@ -3,7 +3,6 @@ package sampler
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -50,8 +49,7 @@ func MeetSteadily(ctx context.Context, pairs []Pair, within time.Duration) (*Unm
 
 // meet has clients greet in the way that g describes.
 func meet(ctx context.Context, pairs []Pair, g Greet) (*Unmet, error) {
-	cookie := make([]byte, cookieSize)
-	rand.Read(cookie)
+	cookie := NewCookie()
 	at := map[network.Agent][]netip.AddrPort{}
 	for _, p := range pairs {
 		at[p.Server] = append(at[p.Server], p.Own)
@@ -95,7 +93,7 @@ func meet(ctx context.Context, pairs []Pair, g Greet) (*Unmet, error) {
 // Answer asks an endpoint to answer greetings until the call is cancelled.
 type Answer struct {
 	At     []netip.AddrPort // the endpoint's own addresses, at which the greetings of clients arrive
-	Cookie []byte           // of cookieSize; senders that do not know it get no answer
+	Cookie []byte           // of NewCookie; senders that do not know it get no answer
 }
 
 // answerTime is how long a connection may stay open without sending the cookie.
@@ -180,7 +178,7 @@ type Greet struct {
 type Greeted struct {
 	Answered bool
 	Half     bool   // only one of the protocols was answered
-	Last     string // the last thing that was observed, if nobody answered
+	Last     string // the last thing that was observed, if a protocol was not answered
 }
 
 const (

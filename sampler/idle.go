@@ -28,7 +28,7 @@ const (
 )
 
 // quantum is the tick of /proc/stat in seconds.
-const quantum = 0.01
+const quantum = 1.0 / Ticks
 
 // dearest is how much CPU time a reading of /proc/timer_list may take. The file lists all timers of
 // all CPUs: a CPU with few timers takes 0.05 ms, and n timers take n² steps.

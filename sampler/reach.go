@@ -3,6 +3,7 @@ package sampler
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -30,8 +31,15 @@ type Reached struct {
 	Back  int // the largest that crossed back from there
 }
 
+// NewCookie returns a secret by which the two ends of a greeting or a probe know each other.
+func NewCookie() []byte {
+	cookie := make([]byte, cookieSize)
+	rand.Read(cookie)
+	return cookie
+}
+
 const (
-	cookieSize = 16
+	cookieSize = 16 // bytes
 	// headerSize is the size of a probe's header: the cookie, its own size and the size of the requested answer.
 	headerSize = cookieSize + 4 + 4
 	// smallest is a packet size in bytes that crosses every network.
@@ -180,7 +188,7 @@ func (p *prober) try(sizes ...int) (most int) {
 // Echo asks an endpoint to answer the datagrams of a Reach for a while.
 type Echo struct {
 	At     netip.AddrPort // the address at which the other end's datagrams arrive; no other one is bound
-	Cookie []byte         // of cookieSize; senders that do not know it get no answer
+	Cookie []byte         // of NewCookie; senders that do not know it get no answer
 }
 
 // Run answers until ctx ends or echoTime is over.

@@ -15,6 +15,7 @@
 //	steady    every agent is asked for its clock again: none may have jumped
 //	stop      clients first; connections are reset, so that nothing of this trial
 //	          is still in flight during the next
+//	alike     after turns, clocks of ends on different machines are compared again
 //
 // # A flow
 //
@@ -128,7 +129,7 @@
 // # Strangers
 //
 // Every connection, and every datagram, carries the trial's cookie or part of it, and anything that
-// does not is turned away and counted. In tcp_crr the cookie is the beginning of the request, and
+// does not is turned away; connections, greetings, and requests of tcp_crr and http are counted. In tcp_crr the cookie is the beginning of the request, and
 // costs no round trip. The first packet always comes from the client, and everything goes to the
 // one port of the pair, TCP or UDP.
 //

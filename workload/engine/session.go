@@ -249,7 +249,7 @@ func (s *session) start(ctx context.Context, turns []turn, rest bool, cold int, 
 	if err := s.arm(); err != nil {
 		return nil, err
 	}
-	if err := checkTurns(turns); err != nil {
+	if err := checkTurns(turns, s.traffic.rests); err != nil {
 		return nil, err
 	}
 	first, t1 := turns[0], turns[len(turns)-1].closes

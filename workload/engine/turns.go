@@ -41,11 +41,11 @@ func turnsAt(begins []int64, warmup, duration time.Duration, cold int, coldFor t
 	return turns
 }
 
-// checkTurns requires turns to be in order, with time to come to rest between them.
-func checkTurns(turns []turn) error {
+// checkTurns requires turns to be in order, with the time that flows need to come to rest between them.
+func checkTurns(turns []turn, rests time.Duration) error {
 	for i := range turns[1:] {
-		if gap := time.Duration(turns[i+1].begins - turns[i].closes); gap < answerRest {
-			return fmt.Errorf("start: turn %d begins %v after the window of the one before: %v is needed", i+2, gap, answerRest)
+		if gap := time.Duration(turns[i+1].begins - turns[i].closes); gap < rests {
+			return fmt.Errorf("start: turn %d begins %v after the window of the one before: %v is needed", i+2, gap, rests)
 		}
 	}
 	return nil

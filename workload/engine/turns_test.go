@@ -170,9 +170,9 @@ func TestColdTurnsHaveAnotherWindow(t *testing.T) {
 
 func TestTurnsThatAreTooClose(t *testing.T) {
 	at := turnsAt([]int64{0, int64(100*time.Millisecond + answerRest)}, 40*time.Millisecond, 60*time.Millisecond, 0, 0)
-	iferr.Error(t, checkTurns(at))
+	iferr.Error(t, checkTurns(at, answerRest))
 	at[1].begins--
-	if err := checkTurns(at); err == nil || !strings.Contains(err.Error(), "turn 2 begins 2.999999ms after") {
+	if err := checkTurns(at, answerRest); err == nil || !strings.Contains(err.Error(), "turn 2 begins 2.999999ms after") {
 		t.Error(err)
 	}
 }
