@@ -259,9 +259,36 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	t.Course, t.Covered, t.Clocks = res.Course, res.Covered, res.Clocks
 	t.Metrics = res.Metrics
 	addShares(t)
-	unproved, unexpected := s.network.Unproved, ""
+	unexpected := a.describePath(ctx)
+	ev, err := s.evidence(t, links)
+	if err != nil {
+		return err
+	}
+	for _, f := range findings(ev) {
+		t.Warnings = append(t.Warnings, f.warning())
+	}
+	if len(use.Machine.PerCPU) > 0 { // otherwise it is not known what the machine did
+		cost(t, float64(res.Bytes))
+	}
+	t.Warnings = append(t.Warnings, unsettled(s.settling, s.unheard)...)
+	t.Warnings = append(t.Warnings, foreignTraffic(t, p, a.before.ports, after.ports, len(links), after.at.Sub(a.before.at))...)
+	t.Warnings = append(t.Warnings, a.watch.foreignWork(use, res.Window)...)
+	t.Warnings = append(t.Warnings, throttled(t)...)
+	t.Warnings = append(t.Warnings, s.r.shares(t.Endpoints)...)
+	t.Status = record.OK
+	if wrong := cmp.Or(verdict(t.Path), changed(p, a.before, after, s.bridge), unexpected, a.uncontrolled(res)); wrong != "" {
+		t.Status, t.Reason = record.Invalid, wrong
+	}
+	return nil
+}
+
+// describePath notes what was found of the path, what of it is not proved, and how the network was built. It returns what is
+// unlike what was asked for, or "".
+func (a *attempt) describePath(ctx context.Context) (unexpected string) {
+	s, t := a.s, a.t
+	unproved := s.network.Unproved
 	if s.network.Found != nil {
-		found := s.network.Found(p.found, network.Family(t.Cell.Family))
+		found := s.network.Found(a.proof.found, network.Family(t.Cell.Family))
 		t.Warnings = append(t.Warnings, record.Warn(found.Remark != "", "path-found", "%s", found.Remark)...)
 		t.Warnings = append(t.Warnings, record.Warn(found.Doubt != "", "path-not-claimed", "%s", found.Doubt)...)
 		unexpected = found.Wrong
@@ -289,26 +316,7 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 			remark(t, text)
 		}
 	}
-	ev, err := s.evidence(t, links)
-	if err != nil {
-		return err
-	}
-	for _, f := range findings(ev) {
-		t.Warnings = append(t.Warnings, f.warning())
-	}
-	if len(use.Machine.PerCPU) > 0 { // otherwise it is not known what the machine did
-		cost(t, float64(res.Bytes))
-	}
-	t.Warnings = append(t.Warnings, unsettled(s.settling, s.unheard)...)
-	t.Warnings = append(t.Warnings, foreignTraffic(t, p, a.before.ports, after.ports, len(links), after.at.Sub(a.before.at))...)
-	t.Warnings = append(t.Warnings, a.watch.foreignWork(use, res.Window)...)
-	t.Warnings = append(t.Warnings, throttled(t)...)
-	t.Warnings = append(t.Warnings, s.r.shares(t.Endpoints)...)
-	t.Status = record.OK
-	if wrong := cmp.Or(verdict(t.Path), changed(p, a.before, after, s.bridge), unexpected, a.uncontrolled(res)); wrong != "" {
-		t.Status, t.Reason = record.Invalid, wrong
-	}
-	return nil
+	return unexpected
 }
 
 // congestion returns the congestion control that the tool is to use; "" means the machine's default.

@@ -71,25 +71,12 @@ func (r *Runner) takeTurns(ctx context.Context, c plan.Contest, in []*session, r
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the turns of %d networks took more than %v", len(c.Cells), limit))
 	defer cancel()
 	trials = make([]record.Trial, len(c.Cells))
-	players := make([]*player, len(c.Cells))
-	var readying sync.WaitGroup
-	for i, cell := range c.Cells {
-		trials[i] = record.Trial{Cell: cell}
-		readying.Go(func() {
-			var err error
-			if players[i], err = in[i].player(ctx, &trials[i]); err != nil {
-				failed(ctx, &trials[i], err)
-			}
-		})
-	}
-	readying.Wait()
+	players := ready(ctx, c, in, trials)
 	for i, p := range players {
 		if p == nil {
 			continue
 		}
 		defer p.standing.Close()
-		others := record.Those(players, func(o *player) bool { return o != nil && o != p })
-		p.proof.among(record.Each(others, func(o *player) *proof { return o.proof }))
 		if quiet := r.Networks[c.Cells[i].Network].Platform.Info().Quiet; quiet != nil {
 			defer quiet()()
 		}
@@ -143,6 +130,29 @@ func (r *Runner) takeTurns(ctx context.Context, c plan.Contest, in []*session, r
 		return trials, since, false
 	}
 	return trials, first, late
+}
+
+// ready makes the connections of all networks at the same time. A network that fails has no player.
+func ready(ctx context.Context, c plan.Contest, in []*session, trials []record.Trial) []*player {
+	players := make([]*player, len(c.Cells))
+	var readying sync.WaitGroup
+	for i, cell := range c.Cells {
+		trials[i] = record.Trial{Cell: cell}
+		readying.Go(func() {
+			var err error
+			if players[i], err = in[i].player(ctx, &trials[i]); err != nil {
+				failed(ctx, &trials[i], err)
+			}
+		})
+	}
+	readying.Wait()
+	for _, p := range players {
+		if p != nil {
+			others := record.Those(players, func(o *player) bool { return o != nil && o != p })
+			p.proof.among(record.Each(others, func(o *player) *proof { return o.proof }))
+		}
+	}
+	return players
 }
 
 // errLingers says why networks have whole trials between machines whose link is slower than they are: what sockets and queues
@@ -228,73 +238,83 @@ const telling = time.Millisecond
 // play runs all turns, and reads the counters between them. It returns when the window of the first turn that counts
 // opens; the zero time if there are no players.
 func (r *Runner) play(ctx context.Context, players []*player, order []int, clocks times) (first time.Time) {
-	var whose []*player
-	var notice time.Duration
-	for _, p := range players {
-		if p != nil {
-			whose = append(whose, p)
-			notice = max(notice, p.standing.Notice())
-		}
-	}
-	notice += time.Duration(len(whose)) * telling
-	here := whose
-	for _, i := range order {
-		if p := players[i]; p != nil {
-			whose = append(whose, p)
-		}
-	}
+	there := func(p *player) bool { return p != nil }
+	here := record.Those(players, there)
 	if len(here) == 0 {
 		return first
 	}
 	for _, p := range here {
 		defer p.proof.keep()()
 	}
-	usual := plan.TurnOf(here[0].t.Cell.Workload, false)
-	began := time.Now().Add(notice)
-	begins := make([]time.Time, 0, len(whose)+1) // of the turns, and the end of the last
-	over := began
-	for i, p := range whose {
-		p.begins, begins = append(p.begins, over), append(begins, over)
-		length := p.turn.Length()
-		if i < len(here) {
-			length = p.turn.ColdLength()
-		}
-		over = over.Add(length)
-	}
-	begins = append(begins, over)
+	counted := record.Those(record.Each(order, func(i int) *player { return players[i] }), there)
+	t := timetableOf(here, counted)
 	var running sync.WaitGroup
 	for _, p := range here {
 		running.Go(func() {
-			p.each, p.together, p.err = p.standing.Turns(ctx, workload.Turns{Begins: p.begins, Cold: plan.Cold, ColdFor: p.turn.Cold, Drain: p.turn.Rest - usual.Rest, Over: over, Ahead: p.ahead})
+			p.each, p.together, p.err = p.standing.Turns(ctx, workload.Turns{
+				Begins: p.begins, Cold: plan.Cold, ColdFor: p.turn.Cold, Drain: p.turn.Rest - t.usual.Rest, Over: t.begins[len(counted)], Ahead: p.ahead,
+			})
 		})
 	}
-	counted := whose[len(here):]
-	next := begins[len(here):] // turns that count begin
-	first = next[0].Add(counted[0].turn.Settle)
-	edges := make([]turnEdge, len(counted)+1)
-	look := make([]time.Time, len(edges)) // counters are read
-	for i := range edges {
-		look[i] = next[i].Add(here[0].standing.Gap() - usual.Rest)
+	far := farEdgesOf(ctx, here, counted, t.look, clocks)
+	edges := r.readEdges(ctx, t, far)
+	running.Wait()
+	far.taking.Wait()
+	t.join(edges, far)
+	r.spent += t.begins[len(counted)].Sub(t.began)
+	return t.begins[0].Add(counted[0].turn.Settle)
+}
+
+// timetable says when turns begin, as player.begins also does. Each network has one that does not count, before those that do.
+type timetable struct {
+	here    []*player
+	counted []*player // whose the turns that count are
+	usual   plan.Turn // of networks without daemons that carry their payload
+	began   time.Time
+	begins  []time.Time // when turns that count begin, and when the last is over
+	look    []time.Time // when the counters are read between them, before the first and after the last
+}
+
+func timetableOf(here, counted []*player) timetable {
+	t := timetable{here: here, counted: counted, usual: plan.TurnOf(here[0].t.Cell.Workload, false)}
+	notice := time.Duration(len(here)) * telling
+	notice += record.Most(here, func(p *player) time.Duration { return p.standing.Notice() })
+	t.began = time.Now().Add(notice)
+	at := t.began
+	for _, p := range here {
+		p.begins = append(p.begins, at)
+		at = at.Add(p.turn.ColdLength())
 	}
-	far := farEdgesOf(ctx, here, counted, look, clocks)
-	read := 0
-	for i := range edges {
-		if await.Sleep(ctx, time.Until(look[i])) != nil {
+	for _, p := range counted {
+		p.begins, t.begins = append(p.begins, at), append(t.begins, at)
+		at = at.Add(p.turn.Length())
+	}
+	t.begins = append(t.begins, at)
+	late := here[0].standing.Gap() - t.usual.Rest
+	t.look = record.Each(t.begins, func(begins time.Time) time.Time { return begins.Add(late) })
+	return t
+}
+
+// readEdges reads the counters between turns, as many times as there is time for before ctx ends. Those of other machines are read
+// by their agents.
+func (r *Runner) readEdges(ctx context.Context, t timetable, far *farEdges) (edges []turnEdge) {
+	for i, look := range t.look {
+		if await.Sleep(ctx, time.Until(look)) != nil {
 			break
 		}
 		far.own = append(far.own, sampler.OwnTime())
-		was, then := beside(counted, i)
-		var some bool
-		edges[i], some = edgeBetween(ctx, was, then, here)
-		edges[i].late = some && time.Now().After(next[i])
+		was, then := beside(t.counted, i)
+		e, some := edgeBetween(ctx, was, then, t.here)
+		e.late = some && time.Now().After(t.begins[i])
+		edges = append(edges, e)
 		seen := sync.OnceValue(func() sight { return r.here().look(ctx) })
 		var to, from edge
 		var reading sync.WaitGroup // at the same time, since containers may take longer to answer than there is until the next turn
 		if was != nil {
-			reading.Go(func() { to = was.readBy(ctx, next[i], seen) })
+			reading.Go(func() { to = was.readBy(ctx, t.begins[i], seen) })
 		}
 		if then != nil && then != was {
-			reading.Go(func() { from = then.readBy(ctx, next[i], seen) })
+			reading.Go(func() { from = then.readBy(ctx, t.begins[i], seen) })
 		}
 		reading.Wait()
 		if then == was {
@@ -307,31 +327,31 @@ func (r *Runner) play(ctx context.Context, players []*player, order []int, clock
 		if then != nil {
 			then.readings = append(then.readings, turnReading{use: turnUse{from: from}})
 		}
-		read++
 	}
-	running.Wait()
-	far.taking.Wait()
-	turnsOf := map[*player]int{}
-	for i := range read {
-		was, then := beside(counted, i)
+	return edges
+}
+
+// join gives each turn what was read before and after it, here and by the agents of other machines.
+func (t timetable) join(edges []turnEdge, far *farEdges) {
+	turns := map[*player]int{}
+	for i := range edges {
+		was, then := beside(t.counted, i)
 		// In a quarter of a turn less crosses a network than turns are faulted for.
-		far.add(i, &edges[i], next[i], next[i].Add(usual.Length()/4), was, then, here)
+		far.add(i, &edges[i], t.begins[i], t.begins[i].Add(t.usual.Length()/4), was, then, t.here)
 		if was != nil {
-			last := &was.readings[turnsOf[was]-1]
+			last := &was.readings[turns[was]-1]
 			if last.after = edges[i]; was.far() {
-				last.use.to = far.use(i, was, next[i])
+				last.use.to = far.use(i, was, t.begins[i])
 			}
 		}
 		if then != nil {
-			turnsOf[then]++
-			now := &then.readings[turnsOf[then]-1]
+			turns[then]++
+			now := &then.readings[turns[then]-1]
 			if now.before = edges[i]; then.far() {
-				now.use.from = far.use(i, then, next[i])
+				now.use.from = far.use(i, then, t.begins[i])
 			}
 		}
 	}
-	r.spent += over.Sub(began)
-	return first
 }
 
 // readBy samples between two turns; the next one starts at begins. here reads this machine, once for the networks of both turns.
