@@ -11,8 +11,8 @@ import (
 	"nettoll/record"
 )
 
-// TestDisplaced has another program remove, replace and change a run file while it is written: nothing more is written, and what had
-// been is in another file.
+// TestDisplaced has another program remove, replace and change a run file while it is written: nothing more is written there, and
+// everything is in another file.
 func TestDisplaced(t *testing.T) {
 	other := []byte("another file\n")
 	for name, c := range map[string]struct {
@@ -27,9 +27,11 @@ func TestDisplaced(t *testing.T) {
 			text, err := os.ReadFile(path)
 			return errors.Join(err, os.WriteFile(path, append(text, other...), 0o644))
 		}, false, "was written to by another program"},
-		"emptied": {func(path string) error { return os.Truncate(path, 0) }, true, "was cut off by another program"},
+		"removed with its folder": {func(path string) error { return os.RemoveAll(filepath.Dir(path)) }, false, "was removed, or moved, by another program"},
+		"emptied":                 {func(path string) error { return os.Truncate(path, 0) }, true, "was cut off by another program"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
 			path := filepath.Join(t.TempDir(), "x.ndjson")
 			w, err := record.Create(path, filledRun(t))
 			iferr.Fatal(t, err)
@@ -52,11 +54,11 @@ func TestDisplaced(t *testing.T) {
 			if c.lost {
 				return
 			}
-			if saved, err := os.ReadFile(lost.Saved); err != nil || !bytes.Equal(saved, before) {
+			if saved, err := os.ReadFile(lost.Saved); err != nil || !bytes.HasPrefix(saved, before) {
 				t.Errorf("saved %s, %v", saved, err)
 			}
-			if _, err := record.ReadFile(lost.Saved); err != nil {
-				t.Error(err)
+			if all, err := record.ReadFile(lost.Saved); err != nil || len(all.Trials) != 2 || len(all.Ends) != 1 {
+				t.Errorf("saved %+v, %v", all, err)
 			}
 		})
 	}

@@ -111,15 +111,16 @@ func (t *Trial) Check() error {
 // Writer appends to a run file. Each line is on the disk when its call returns.
 type Writer struct {
 	f    *os.File
-	size int64 // what was written, in bytes
-	torn bool  // after that is a part of a line, which could not be cut off yet
-	lost error // why it writes no more: a Displaced
+	size int64      // what was written, in bytes
+	torn bool       // after that is a part of a line, which could not be cut off yet
+	lost *Displaced // why it writes to another file, or no more
 }
 
-// Displaced is the error of a Writer whose file another program has removed, replaced or changed.
+// Displaced is the error of a Writer whose file another program has removed, replaced or changed. Calls return it from then on,
+// also when they have written their line to the new file.
 type Displaced struct {
 	Why   string
-	Saved string // the new file that holds what had been written; "" if there is none
+	Saved string // the new file that holds everything; "" if there is none
 }
 
 func (d *Displaced) Error() string {
@@ -221,18 +222,24 @@ func (w *Writer) write(l line, what string) error {
 	if err := w.intact(); err != nil {
 		return err
 	}
+	if w.lost != nil && w.lost.Saved == "" {
+		return w.lost
+	}
 	if _, err := w.f.Write(b.Bytes()); err != nil {
 		w.torn = true
 		return errors.Join(err, w.mend())
 	}
 	w.size += int64(b.Len())
-	return w.f.Sync()
+	if err := w.f.Sync(); err != nil || w.lost == nil {
+		return err
+	}
+	return w.lost
 }
 
-// intact returns a Displaced if another program has removed, replaced or changed the file.
+// intact looks whether another program has removed, replaced or changed the file, and goes on in another one then.
 func (w *Writer) intact() error {
 	if w.lost != nil {
-		return w.lost
+		return nil
 	}
 	is, err := w.f.Stat()
 	if err != nil {
@@ -242,30 +249,45 @@ func (w *Writer) intact() error {
 	named, err := os.Stat(name)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		w.lost = w.save(is, name+" was removed, or moved, by another program")
+		w.save(is, name+" was removed, or moved, by another program")
 	case err == nil && !os.SameFile(is, named):
-		w.lost = w.save(is, name+" was replaced by another program")
+		w.save(is, name+" was replaced by another program")
 	case is.Size() < w.size:
 		w.lost = &Displaced{Why: name + " was cut off by another program"}
 	case is.Size() > w.size:
-		w.lost = w.save(is, name+" was written to by another program")
+		w.save(is, name+" was written to by another program")
 	}
-	return w.lost
+	return nil
 }
 
-// save copies what has been written to a new file beside the one that it was in, and returns a Displaced.
-func (w *Writer) save(is os.FileInfo, why string) error {
-	lost := &Displaced{Why: why}
-	f, err := os.CreateTemp(filepath.Dir(w.f.Name()), "saved-*-"+filepath.Base(w.f.Name()))
+// save copies what has been written to a new file beside the one that it was in, or else in the current folder or the one for
+// temporary files, and goes on there.
+func (w *Writer) save(is os.FileInfo, why string) {
+	w.lost = &Displaced{Why: why}
+	for _, dir := range []string{filepath.Dir(w.f.Name()), ".", os.TempDir()} {
+		if f, err := w.copyTo(dir, is.Mode().Perm()); err == nil {
+			_ = w.f.Close() // everything in it is on the disk
+			w.f, w.lost.Saved = f, filepath.Clean(f.Name())
+			return
+		}
+	}
+}
+
+func (w *Writer) copyTo(dir string, mode os.FileMode) (f *os.File, err error) {
+	made, err := os.CreateTemp(dir, "saved-*-"+filepath.Base(w.f.Name()))
 	if err != nil {
-		return errors.Join(lost, err)
+		return nil, err
 	}
-	_, err = io.Copy(f, io.NewSectionReader(w.f, 0, w.size))
-	if err = errors.Join(err, f.Chmod(is.Mode().Perm()), f.Sync(), f.Close()); err != nil {
-		return errors.Join(lost, err, os.Remove(f.Name()))
+	_, err = io.Copy(made, io.NewSectionReader(w.f, 0, w.size))
+	if err = errors.Join(err, made.Chmod(mode), made.Sync(), made.Close()); err == nil {
+		f, err = os.OpenFile(made.Name(), os.O_RDWR|os.O_APPEND, 0)
 	}
-	lost.Saved = filepath.Clean(f.Name())
-	return lost
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(made.Name()))
+	}
+	SyncFolder(f.Name())
+	_ = lock(f) // nobody else knows its name
+	return f, nil
 }
 
 // mend cuts off a line that was written in part. A disk may be too full even for that: another line after it would make the

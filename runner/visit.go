@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,15 +50,15 @@ func (r *Runner) patience(bound time.Duration) time.Duration {
 func (r *Runner) group(ctx context.Context, g plan.Group, place *order) (ran int, err error) {
 	stand := map[record.Cell]*session{} // by what their cells have in common
 	defer func() { err = errors.Join(err, r.closeAll(ctx, g.Visits, stand)) }()
-	save := func(all ...record.Trial) error {
-		for _, t := range all {
+	save := func(all ...record.Trial) (err error) {
+		for _, t := range all { // also after an error: there may be room for another one
 			t.Part = g.Part(t.Cell)
-			if err := r.save(t, place); err != nil {
-				return err
+			fault := r.save(t, place)
+			if err = cmp.Or(err, fault); fault == nil {
+				ran++
 			}
-			ran++
 		}
-		return nil
+		return err
 	}
 	all := r.buildAll(ctx, g)
 	for i, v := range g.Visits {
