@@ -35,8 +35,8 @@ type progress struct {
 }
 
 // progress returns one for a run that has done some rounds already; f is about those that follow. late is by how much the time budget
-// may be exceeded.
-func (a *app) progress(ctx context.Context, f plan.Forecast, set record.Settings, done int, late time.Duration) *progress {
+// may be exceeded. The run file is named at the beginning, since a run that is killed cannot name it.
+func (a *app) progress(ctx context.Context, path string, f plan.Forecast, set record.Settings, done int, late time.Duration) *progress {
 	p := &progress{
 		w: a.stderr, set: set, late: late, began: time.Now(), quit: make(chan struct{}),
 		planned: max(1, f.MaxRounds*f.Cells), at: "watching the idle machine",
@@ -46,7 +46,8 @@ func (a *app) progress(ctx context.Context, f plan.Forecast, set record.Settings
 	if late > 0 {
 		most += fmt.Sprintf(", and up to %s more if a busy machine leaves too few rounds for a verdict", rough(late))
 	}
-	fmt.Fprintf(a.stderr, "%s, %s, %s; ctrl-C ends the run with a report\n", counted(f.Visits, "network"), counted(f.Cells, "cell"), most)
+	fmt.Fprintf(a.stderr, "%s, %s, %s; trials are saved in %s; ctrl-C ends the run with a report\n",
+		counted(f.Visits, "network"), counted(f.Cells, "cell"), most, path)
 	for _, text := range []string{costly(f), short(f, set, done)} {
 		if text != "" {
 			fmt.Fprintf(a.stderr, "note: %s\n", text)

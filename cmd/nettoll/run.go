@@ -497,7 +497,7 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 	defer w.Close()
 	rest, _ := f.rest(possible, set)
 	least, late := f.late(rest, set)
-	p := a.progress(ctx, rest, set, f.done, late)
+	p := a.progress(ctx, path, rest, set, f.done, late)
 	var measured []record.Trial
 	unsaved := 0
 	r := &runner.Runner{
