@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"nettoll/record"
 )
 
@@ -101,7 +103,12 @@ func replace(path string, text []byte, old fs.FileInfo) (err error) {
 	defer placing.Unlock()
 	dir := filepath.Dir(path)
 	name := filepath.Join(dir, ".nettoll-"+rand.Text())
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) // less the umask
+	// Without a name until it is complete, a process that is killed leaves none behind. Some file systems have no such files.
+	f, err := os.OpenFile(dir, os.O_WRONLY|unix.O_TMPFILE, 0o666) // less the umask
+	nameless := err == nil
+	if !nameless {
+		f, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	}
 	if err != nil {
 		return err
 	}
@@ -116,7 +123,11 @@ func replace(path string, text []byte, old fs.FileInfo) (err error) {
 	if err == nil {
 		_, err = f.Write(text)
 	}
-	if err = cmp.Or(err, f.Sync(), f.Close()); err != nil {
+	err = cmp.Or(err, f.Sync())
+	if err == nil && nameless {
+		err = unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.Fd()), unix.AT_FDCWD, name, unix.AT_SYMLINK_FOLLOW)
+	}
+	if err = cmp.Or(err, f.Close()); err != nil {
 		return err
 	}
 	if err := os.Rename(name, path); err != nil {
