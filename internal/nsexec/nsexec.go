@@ -212,8 +212,8 @@ func Run(ctx context.Context, at platform.Endpoint, cmd platform.Command) error 
 
 // Tail keeps the end of the text that is written to it. The zero value is ready to use.
 //
-// If Go's runtime ends a program, because it panicked or, for instance, cannot get another thread, the end is what it
-// says of that: not the stacks of goroutines that follow.
+// If Go's runtime ends a program, because it panicked or, for instance, cannot get another thread, what it says of that is
+// kept alone: neither what the program had said before, nor the stacks of goroutines that follow.
 type Tail struct {
 	mu    sync.Mutex
 	b     []byte
@@ -222,8 +222,8 @@ type Tail struct {
 
 const tailSize = 2 << 10 // bytes
 
-// fatal is what Go's runtime says of why it ends a program, up to the empty line after it.
-var fatal = regexp.MustCompile(`(?m)^(fatal error|panic): (.+\n)+\n`)
+// fatal is what Go's runtime, or its part in C, says of why it ends a program, up to the empty line after it.
+var fatal = regexp.MustCompile(`(?m)^(runtime: .+\n)*((fatal error|panic|runtime/cgo): |SIG[A-Z]+: .+\nPC=)(.+\n)+\n`)
 
 // Write implements io.Writer; it never fails.
 func (t *Tail) Write(b []byte) (int, error) {
@@ -234,7 +234,7 @@ func (t *Tail) Write(b []byte) (int, error) {
 	}
 	t.b = append(t.b, b...)
 	if at := fatal.FindIndex(t.b); at != nil {
-		t.b, t.fatal = t.b[:at[1]], true
+		t.b, t.fatal = t.b[at[0]:at[1]], true
 	}
 	if extra := len(t.b) - tailSize; extra > 0 {
 		t.b = append(t.b[:0], t.b[extra:]...)
