@@ -444,6 +444,7 @@ func TestFiles(t *testing.T) {
 		{"streams of several servers", func(s *Suite) {
 			s.Servers, s.Clients, s.Workloads = []int{8}, []int{8}, []Workload{{Name: "tcp_rr", Options: record.Options{Streams: 128}}}
 		}, ""},
+		{"the least", func(*Suite) { known.Files = 64 }, `a run needs 110 open files in one process, 64 are allowed here; raise the limit (ulimit -n)`},
 	} {
 		s := with("veth")
 		c.suite(&s)

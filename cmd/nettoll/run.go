@@ -325,6 +325,8 @@ func (f *runFlags) checkOutput(cells []record.Cell) error {
 	}
 	if info, err := os.Lstat(f.output); err == nil && !info.Mode().IsRegular() {
 		return usagef("-o %s: it is not a regular file; name a new one", f.output)
+	} else if err == nil && info.Size() == 0 {
+		return usagef("-o %s: the file exists, and is empty; remove it, or name another", f.output)
 	} else if err == nil {
 		return usagef("-o %s: the file exists; resume it with --resume, or name another", f.output)
 	} else if !errors.Is(err, fs.ErrNotExist) {

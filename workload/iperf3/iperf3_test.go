@@ -204,6 +204,9 @@ func TestParseErrors(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
+	if got := explain(`{"error": "unable to create a new stream: Read-only file system"}`); !strings.HasSuffix(got, "let TMPDIR name a folder that has room") {
+		t.Errorf("without a folder for temporary files: %q", got)
+	}
 	if got := explain(transcript(t, "3.18/busy.json")); got != "the server is busy running a test. try again later" {
 		t.Errorf("%q", got)
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"nettoll/internal/program"
@@ -143,6 +144,9 @@ func explain(text string) string {
 	}
 	if json.Unmarshal([]byte(text), &o) != nil {
 		return ""
+	}
+	if strings.HasSuffix(o.Error, "Read-only file system") || strings.HasSuffix(o.Error, "No space left on device") {
+		o.Error += ": it keeps what it sends in a temporary file; let TMPDIR name a folder that has room"
 	}
 	return o.Error
 }
