@@ -61,8 +61,8 @@ func NewEngine(c *client.Client, run string, image Image) *Engine {
 	return e
 }
 
-// Close removes the image that was loaded, and what the engine has made after nobody waited for it any more or did not remove
-// when it was told to, and closes the connection.
+// Close removes the image that was loaded, what the engine has made after nobody waited for it any more or did not remove
+// when it was told to, and what earlier processes of the run have left, and closes the connection.
 func (e *Engine) Close(ctx context.Context) error {
 	e.loading.Lock()
 	defer e.loading.Unlock()
@@ -93,17 +93,19 @@ func (e *Engine) left(name string) {
 	e.unowned = append(e.unowned, name)
 }
 
-// removeLeft removes the objects that left has noted.
+// removeLeft removes the objects that left has noted, and those of processes that were killed before the run was resumed, whose
+// image is still there.
 func (e *Engine) removeLeft(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.unowned) == 0 {
+	if len(e.unowned) == 0 && e.stale == "" {
 		return nil
 	}
 	all, err := find(ctx, e.Client)
 	errs := []error{err}
 	for _, o := range all {
-		if o.Run == e.Run && o.process == e.process && slices.Contains(e.unowned, o.Name) {
+		earlier := e.stale != "" && o.process != e.process && o.Kind != "image"
+		if o.Run == e.Run && (earlier || o.process == e.process && slices.Contains(e.unowned, o.Name)) {
 			o.force = true
 			errs = append(errs, o.remove(ctx, e.Client))
 		}

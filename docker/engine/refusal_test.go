@@ -142,11 +142,15 @@ func TestServiceLeftByACrash(t *testing.T) {
 }
 
 // TestImageLeftByACrash checks that an image that an earlier process of the run has loaded is replaced, since its programs may be
-// others, and is removed in the end.
+// others, and is removed in the end, as is a network that was not in the way.
 func TestImageLeftByACrash(t *testing.T) {
 	d := startDaemon(t, daemonOptions{})
 	c := d.Client(t)
 	leave(t, d, run, "an earlier one")
+	_, err := c.NetworkCreate(t.Context(), named("beside1-bridge"), client.NetworkCreateOptions{Driver: "bridge", Labels: map[string]string{
+		engine.Label: run, engine.ProcessLabel: "an earlier one",
+	}})
+	iferr.Fatal(t, err)
 	id := func() string {
 		t.Helper()
 		i, err := c.ImageInspect(t.Context(), "nettoll:"+run)
@@ -168,6 +172,10 @@ func TestImageLeftByACrash(t *testing.T) {
 	iferr.Error(t, e.Close(t.Context()))
 	if all, err := c.ImageList(t.Context(), client.ImageListOptions{All: true}); err != nil || len(all.Items) > 0 {
 		t.Errorf("images are left: %+v, %v", all.Items, err)
+	}
+	ours := make(client.Filters).Add("label", engine.Label)
+	if all, err := d.Client(t).NetworkList(t.Context(), client.NetworkListOptions{Filters: ours}); err != nil || len(all.Items) > 0 {
+		t.Errorf("networks are left: %+v, %v", all.Items, err)
 	}
 }
 
