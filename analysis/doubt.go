@@ -53,22 +53,16 @@ const (
 	outlierLimit = 0.25 // of the median: closer values are not outliers, whatever their score
 )
 
-// Codes of the engine's warnings about flows that had received nothing when the window opened, and while it was open.
-const (
-	warnCold    = "cold-flows"
-	warnStarved = "starved-flows"
-)
-
 // carriedAdvice is the advice for warnings recorded in trials.
 var carriedAdvice = map[string]string{
-	"generator-limited": "the traffic generator, not the network, is the bottleneck: use more streams or clients, larger messages, or separate CPUs for client and server",
-	warnStarved:         "stop other work on the machine, or ", // see longer
-	"idle-was-busy":     "stop other work on the machine, and measure again",
-	"cpu-late":          "stop other work on the machine, and measure again",
-	"foreign-cpu":       "stop other work on the machine, and measure again",
-	"cpu-limit":         "measure without it: docker run --cpus, --pod-cpus, limits of a pod or its namespace (LimitRange), CPUQuota of systemd",
-	"foreign-packets":   "find out what else sends over the network (tcpdump), and measure again without it",
-	"not-silent":        "its figures include what the network does by itself: find out what it sends (tcpdump), or measure with fewer neighbours",
+	record.WarnGenerator:      "the traffic generator, not the network, is the bottleneck: use more streams or clients, larger messages, or separate CPUs for client and server",
+	record.WarnStarved:        "stop other work on the machine, or ", // see longer
+	record.WarnIdleBusy:       "stop other work on the machine, and measure again",
+	record.WarnCPULate:        "stop other work on the machine, and measure again",
+	record.WarnForeignCPU:     "stop other work on the machine, and measure again",
+	record.WarnCPULimit:       "measure without it: docker run --cpus, --pod-cpus, limits of a pod or its namespace (LimitRange), CPUQuota of systemd",
+	record.WarnForeignPackets: "find out what else sends over the network (tcpdump), and measure again without it",
+	record.WarnNotSilent:      "its figures include what the network does by itself: find out what it sends (tcpdump), or measure with fewer neighbours",
 }
 
 // Percent writes a share in percent, to three digits.
@@ -275,7 +269,7 @@ func doubts(row Row, c series, in circumstances) warnings {
 	out = append(out, alike(row, k, points, basePoints, trend, in)...)
 	out = append(out, uncovered(ok, in)...)
 	if moving := unstationary(k, ok, in); len(moving) > 0 {
-		out = append(slices.DeleteFunc(out, func(w Warning) bool { return w.Code == warnCold }), moving...) // this is more specific
+		out = append(slices.DeleteFunc(out, func(w Warning) bool { return w.Code == record.WarnCold }), moving...) // this is more specific
 	}
 	if names := unknown(ok); len(names) > 0 {
 		out.add(WarnUnknownMetric, "use the version of nettoll that wrote the run file",
@@ -326,7 +320,7 @@ func lostDoubts(all []Lost, of int) (out warnings) {
 
 // statements are codes of warnings under which trials say different things, each of which is worth a doubt. Texts of
 // other codes say the same in other words from trial to trial, such as which processes were busy.
-var statements = []string{"network-fault", "path-found", "path-not-claimed", "path-unproved", "remark"}
+var statements = []string{record.WarnFault, record.WarnPathFound, record.WarnPathNotClaimed, record.WarnPathUnproved, record.WarnRemark}
 
 // carried merges the warnings of trials by code, in the order in which they first appear, with the texts of the last
 // trial that has the code, or all texts of statements. The numbers in a text are ranges over all trials that say the same.
@@ -350,7 +344,7 @@ func carried(c series, in circumstances) (out warnings) {
 		}
 		texts := record.Gather(said, func(w of) string { return w.shape })
 		advice := carriedAdvice[same[0].Code]
-		if same[0].Code == warnStarved {
+		if same[0].Code == record.WarnStarved {
 			advice += in.longer(c.cell.Tool)
 		}
 		for _, text := range texts {

@@ -375,10 +375,10 @@ func TestLongerWindowsOfATool(t *testing.T) {
 		c := streamCell("host")
 		c.Tool = tool
 		tr := throughputTrial(c, 1, 1e9)
-		tr.Warnings = []record.Warning{{Code: warnStarved, Text: "1 of 1 flows received nothing"}}
+		tr.Warnings = []record.Warning{{Code: record.WarnStarved, Text: "1 of 1 flows received nothing"}}
 		f := fileOf(tr)
 		f.Run.Settings.Turns = true
-		w := warningOf(t, rowOf(t, Analyze(f), "host").Warnings, warnStarved)
+		w := warningOf(t, rowOf(t, Analyze(f), "host").Warnings, record.WarnStarved)
 		if strings.Contains(w.Advice, "--turns=false") != turns || !strings.Contains(w.Advice, "longer windows") {
 			t.Errorf("%s: %q", tool, w.Advice)
 		}

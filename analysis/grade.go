@@ -1,6 +1,10 @@
 package analysis
 
-import "slices"
+import (
+	"slices"
+
+	"nettoll/record"
+)
 
 // Widths returns to within what half of the changes of a run are known, and to within what all of them are: the lower median and the
 // maximum of the half widths of the intervals of all primary ratios, relative, and how many there are.
@@ -21,7 +25,7 @@ func (res Result) Widths() (half, most float64, n int) {
 }
 
 // disturbing are the codes of caveats about what went on during a run and was no part of it.
-var disturbing = []string{WarnBusy, "foreign-cpu", WarnSteal, "idle-was-busy", "foreign-packets", "not-silent"}
+var disturbing = []string{WarnBusy, record.WarnForeignCPU, WarnSteal, record.WarnIdleBusy, record.WarnForeignPackets, record.WarnNotSilent}
 
 // DisturbedBy returns the codes of caveats of a run, or of its networks, that say what disturbed it. Work that lasted throughout
 // (WarnBusy) is also why single trials met others' work.
@@ -34,5 +38,5 @@ func (res Result) DisturbedBy() []string {
 		return slices.ContainsFunc(met, func(w Warning) bool { return w.Code == code })
 	}
 	busy := has(WarnBusy)
-	return slices.DeleteFunc(slices.Clone(disturbing), func(code string) bool { return !has(code) || busy && code == "foreign-cpu" })
+	return slices.DeleteFunc(slices.Clone(disturbing), func(code string) bool { return !has(code) || busy && code == record.WarnForeignCPU })
 }

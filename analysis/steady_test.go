@@ -261,14 +261,14 @@ func TestWindowsThatRiseAreDoubted(t *testing.T) {
 	}
 	trials := courses(8, rising)
 	for i := range trials {
-		trials[i].Warnings = []record.Warning{{Code: warnCold, Text: "1 of 1 flows had received nothing when the window opened"}}
+		trials[i].Warnings = []record.Warning{{Code: record.WarnCold, Text: "1 of 1 flows had received nothing when the window opened"}}
 	}
 	all := rowOf(t, Analyze(fileOf(trials...)), "host").Warnings
 	w := warningOf(t, all, WarnUnstationary)
 	if !strings.Contains(w.Text, "more than the first (8 rounds") || !strings.Contains(w.Advice, "--warmup") {
 		t.Errorf("warning is %+v", w)
 	}
-	if slices.Contains(codes(all), warnCold) {
+	if slices.Contains(codes(all), record.WarnCold) {
 		t.Error("the same is doubted twice")
 	}
 	turned := fileOf(trials...)

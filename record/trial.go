@@ -1,7 +1,6 @@
 package record
 
 import (
-	"fmt"
 	"strconv"
 	"time"
 )
@@ -316,18 +315,4 @@ func (n NIC) Rate() string {
 		return strconv.Itoa(n.Speed/1000) + " Gbit/s"
 	}
 	return strconv.Itoa(n.Speed) + " Mbit/s"
-}
-
-// Warning is a doubt about a value, with a code that programs can match.
-type Warning struct {
-	Code string `json:"code"`
-	Text string `json:"text"`
-}
-
-// Warn returns a warning if it applies, and otherwise none.
-func Warn(applies bool, code, format string, args ...any) []Warning {
-	if !applies {
-		return nil
-	}
-	return []Warning{{Code: code, Text: fmt.Sprintf(format, args...)}}
 }

@@ -155,12 +155,12 @@ func upTwoDigits(v float64) float64 {
 
 // disturbances are the words for what disturbs a run, by the codes of its caveats.
 var disturbances = map[string]string{
-	analysis.WarnBusy:  "other work all the time",
-	"foreign-cpu":      "other work on the machine",
-	analysis.WarnSteal: "other guests of the hypervisor",
-	"idle-was-busy":    "work while idle CPU use was measured",
-	"foreign-packets":  "packets from other sources",
-	"not-silent":       "networks that did not fall silent",
+	analysis.WarnBusy:         "other work all the time",
+	record.WarnForeignCPU:     "other work on the machine",
+	analysis.WarnSteal:        "other guests of the hypervisor",
+	record.WarnIdleBusy:       "work while idle CPU use was measured",
+	record.WarnForeignPackets: "packets from other sources",
+	record.WarnNotSilent:      "networks that did not fall silent",
 }
 
 // isOfTheRun reports whether a doubt is shown once for the run instead of at each network.

@@ -215,13 +215,13 @@ var noteKinds = map[string]noteKind{
 	analysis.WarnFailed: failures, analysis.WarnInvalid: failures, analysis.WarnSkipped: failures, analysis.WarnNotMeasured: failures,
 	analysis.WarnNoNative: failures, analysis.WarnUnpaired: failures, analysis.WarnHistogram: failures, analysis.WarnUnknownMetric: failures,
 	analysis.WarnTruncated: failures, analysis.WarnUnfinished: failures,
-	"network-fault": failures, "container-cpu": failures, "node-daemon-cpu": failures, "wrong-checksums": failures, "mtu-black-hole": failures,
-	"conntrack-full": failures, "neighbours-full": failures,
+	record.WarnFault: failures, record.WarnContainerCPU: failures, record.WarnNodeDaemonCPU: failures, record.FoundChecksums: failures, record.FoundBlackHole: failures,
+	record.FoundTracking: failures, record.FoundNeighbours: failures,
 
 	analysis.WarnTooFewRounds: noise, analysis.WarnNotPrecise: noise, analysis.WarnShort: noise, analysis.WarnBusy: noise, analysis.WarnSteal: noise, analysis.WarnDrift: noise,
 	analysis.WarnNoisy: noise, analysis.WarnOutliers: noise, analysis.WarnAlike: noise, analysis.WarnUncovered: noise, analysis.WarnUnstationary: noise,
-	"foreign-cpu": noise, "foreign-packets": noise, "idle-was-busy": noise, "cpu-late": noise, "not-silent": noise, "starved-flows": noise, "cold-flows": noise,
-	"maybe-stalled": noise,
+	record.WarnForeignCPU: noise, record.WarnForeignPackets: noise, record.WarnIdleBusy: noise, record.WarnCPULate: noise, record.WarnNotSilent: noise,
+	record.WarnStarved: noise, record.WarnCold: noise, record.WarnStalled: noise,
 }
 
 func noteKindOf(w analysis.Warning) noteKind {

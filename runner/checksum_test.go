@@ -17,7 +17,6 @@ import (
 	"nettoll/network/kernel"
 	"nettoll/platform"
 	"nettoll/record"
-	"nettoll/runner"
 )
 
 // TestNetworkThatTakesPacketsOutOfTheKernel replaces a bridge by a program that copies frames
@@ -48,12 +47,12 @@ func TestNetworkThatTakesPacketsOutOfTheKernel(t *testing.T) {
 			t.Errorf("%s with reason %q, which does not say %q", tr.Status, tr.Reason, want)
 		}
 	}
-	if remedy := "turn the offload off in the containers (ethtool -K eth0 tx off)"; tr.Remedy != remedy || !strings.HasSuffix(said(tr, runner.FoundChecksums), remedy) {
+	if remedy := "turn the offload off in the containers (ethtool -K eth0 tx off)"; tr.Remedy != remedy || !strings.HasSuffix(said(tr, record.FoundChecksums), remedy) {
 		t.Errorf("remedy is %q; %+v", tr.Remedy, tr.Warnings)
 	}
 	c.Offload = record.OffloadOff // the remedy
 	tr = measured(t, kernel.Bridge(), c, copied)
-	if got := said(tr, runner.FoundChecksums); got != "" || strings.Contains(tr.Reason, "checksum") {
+	if got := said(tr, record.FoundChecksums); got != "" || strings.Contains(tr.Reason, "checksum") {
 		t.Errorf("without offloads: %s, %s, %s", tr.Status, tr.Reason, got)
 	}
 	if tr.Counters["h1c1/TcpInSegs"] == 0 || tr.Counters["h1c1/TcpInCsumErrors"] != 0 {

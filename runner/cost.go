@@ -81,7 +81,7 @@ func cost(t *record.Trial, bytes float64) {
 	transactions := t.Metrics[record.TransactionRate].Value * t.Window
 	busy := t.CPU.Machine.Busy - t.CPU.Idle*t.Window
 	own := t.CPU.Processes()
-	t.Warnings = append(t.Warnings, record.Warn(own > busy*ownTolerance, "idle-was-busy",
+	t.Warnings = append(t.Warnings, record.Warn(own > busy*ownTolerance, record.WarnIdleBusy,
 		"the machine was too busy while its idle CPU use was measured: the CPU cost counts only client, server and daemons, so it is a lower bound")...)
 	switch spent := max(busy, own); {
 	case spent <= 0 || record.Mixed(t.Cell.Workload):

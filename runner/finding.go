@@ -15,17 +15,6 @@ import (
 	"nettoll/sampler"
 )
 
-// Codes of findings: faults of a network that works, or reasons why one does not.
-const (
-	FoundChecksums     = "wrong-checksums" // checksum offload breaks the network
-	FoundTracking      = "conntrack-full"  // connection tracking drops packets
-	FoundNeighbours    = "neighbours-full" // the kernel has no room for the neighbours of all containers
-	FoundBlackHole     = "mtu-black-hole"  // large packets vanish
-	FoundFragmentation = "fragmentation"   // packets are sent in fragments
-	FoundMTU           = "mtu-too-large"   // packets may be larger than their path carries
-	FoundNested        = "nested-tunnel"   // a tunnel inside a tunnel
-)
-
 // largestPacket is the largest size that IP can express, in bytes. A loopback device has a larger MTU.
 const largestPacket = 65535
 
@@ -56,7 +45,7 @@ func wrongChecksums(ev evidence) (f finding, ok bool) {
 	if n == 0 {
 		return f, false
 	}
-	f = finding{code: FoundChecksums, text: fmt.Sprintf("%s threw away %d segments that arrived with wrong checksums", where, n)}
+	f = finding{code: record.FoundChecksums, text: fmt.Sprintf("%s threw away %d segments that arrived with wrong checksums", where, n)}
 	for _, e := range ev.ends {
 		if e.Name != where && e.Offloads["tx-checksum"] {
 			f.text += ": the sender leaves checksums to its device, and something on the path forwards the packets without completing them"
@@ -81,7 +70,7 @@ func fullTracking(ev evidence) (f finding, ok bool) {
 		}
 	}
 	return finding{
-		FoundTracking, fmt.Sprintf("connection tracking of %s dropped %d packets, and %d connections for new ones, as it does when its table is full", where, packets, connections),
+		record.FoundTracking, fmt.Sprintf("connection tracking of %s dropped %d packets, and %d connections for new ones, as it does when its table is full", where, packets, connections),
 		"raise net.netfilter.nf_conntrack_max there, or measure fewer connections",
 	}, packets+connections > 0
 }
@@ -90,7 +79,7 @@ func fullTracking(ev evidence) (f finding, ok bool) {
 func fullNeighbours(ev evidence) (f finding, ok bool) {
 	where, n := greatest(ev.counted, endNames(ev.ends), sampler.CounterFullARP, sampler.CounterFullNDP)
 	return finding{
-		FoundNeighbours, fmt.Sprintf("the table of neighbours of the machine that %s is on, which all its containers share, was full %d times: packets were lost", where, n),
+		record.FoundNeighbours, fmt.Sprintf("the table of neighbours of the machine that %s is on, which all its containers share, was full %d times: packets were lost", where, n),
 		"raise net.ipv4.neigh.default.gc_thresh3 there (net.ipv6… for IPv6), or measure fewer containers at once",
 	}, n > 0
 }
@@ -110,13 +99,13 @@ func wrongMTU(ev evidence) (f finding, ok bool) {
 	const cut, cut6 = "IpFragCreates", "Ip6FragCreates"
 	if where, n := greatest(ev.counted, endNames(ev.ends), cut, cut6); n > 0 {
 		return finding{
-			FoundFragmentation, fmt.Sprintf("%s sent its datagrams in %d fragments: with headers they are larger than the MTU of %d", where, n, wide.MTU),
+			record.FoundFragmentation, fmt.Sprintf("%s sent its datagrams in %d fragments: with headers they are larger than the MTU of %d", where, n, wide.MTU),
 			"send smaller datagrams (--message-size), unless fragmentation is what you want to measure",
 		}, true
 	}
 	if where, n := greatest(ev.counted, ev.hosts, cut, cut6); n > ev.probes {
 		return finding{
-			FoundFragmentation, fmt.Sprintf("%s sent packets in %d fragments: packets of the containers' MTU of %d are too large for the underlay once they are encapsulated", where, n, wide.MTU),
+			record.FoundFragmentation, fmt.Sprintf("%s sent packets in %d fragments: packets of the containers' MTU of %d are too large for the underlay once they are encapsulated", where, n, wide.MTU),
 			remedy,
 		}, true
 	}
@@ -124,14 +113,14 @@ func wrongMTU(ev evidence) (f finding, ok bool) {
 	for _, flow := range ev.flows {
 		if flow.TCP != nil && flow.TCP.PMTU > 0 && int(flow.TCP.PMTU) < min(tight.MTU, largestPacket) {
 			return finding{
-				FoundMTU, fmt.Sprintf("%s's %s has an MTU of %d, but TCP found that its path carries only %d", tight.Name, tight.Device, tight.MTU, flow.TCP.PMTU),
+				record.FoundMTU, fmt.Sprintf("%s's %s has an MTU of %d, but TCP found that its path carries only %d", tight.Name, tight.Device, tight.MTU, flow.TCP.PMTU),
 				setMTU(int(flow.TCP.PMTU)),
 			}, true
 		}
 	}
 	if size > 0 && size < wide.MTU {
 		return finding{
-			FoundMTU, fmt.Sprintf("%s's %s has an MTU of %d, but %s on the path carries %d: larger packets are lost or fragmented, unless offloads make up for it", wide.Name, wide.Device, wide.MTU, by, size),
+			record.FoundMTU, fmt.Sprintf("%s's %s has an MTU of %d, but %s on the path carries %d: larger packets are lost or fragmented, unless offloads make up for it", wide.Name, wide.Device, wide.MTU, by, size),
 			remedy,
 		}, true
 	}
@@ -147,7 +136,7 @@ func nestedTunnel(ev evidence) (f finding, ok bool) {
 		return f, false
 	}
 	return finding{
-		FoundNested, fmt.Sprintf("%s (%s) is a tunnel inside the tunnel %s (%s): each packet is encapsulated twice, pays for both tunnels, and has room for less payload", inner, inner.kind, outer, outer.kind),
+		record.FoundNested, fmt.Sprintf("%s (%s) is a tunnel inside the tunnel %s (%s): each packet is encapsulated twice, pays for both tunnels, and has room for less payload", inner, inner.kind, outer, outer.kind),
 		"connect the hosts without the outer tunnel, or route through it without the inner one",
 	}, true
 }
@@ -165,7 +154,7 @@ func blackHole(client, server record.Endpoint, r sampler.Reached, announced bool
 	if size >= from.MTU {
 		return f, false
 	}
-	f.code, f.remedy = FoundBlackHole, setMTU(size)
+	f.code, f.remedy = record.FoundBlackHole, setMTU(size)
 	f.text = fmt.Sprintf("MTU black hole: nothing larger than %d bytes crosses from %s, whose MTU is %d, to %s", size, from.Name, from.MTU, to.Name)
 	if announced {
 		f.text += ", although a host on the path reports that packets are too large"
@@ -388,12 +377,12 @@ func (s *session) diagnose(ctx context.Context, t *record.Trial, links []link, b
 		}
 		return nil
 	}
-	cause := found(FoundChecksums)
+	cause := found(record.FoundChecksums)
 	if cause == nil {
-		cause = found(FoundTracking, FoundNeighbours) // unless a probe finds more: the table may have been full for others
+		cause = found(record.FoundTracking, record.FoundNeighbours) // unless a probe finds more: the table may have been full for others
 		if hole, ok := s.probe(ctx, ev, links[0]); ok {
 			// A black hole says more than that packets may be too large.
-			all = append([]finding{hole}, slices.DeleteFunc(all, func(f finding) bool { return f.code == FoundMTU })...)
+			all = append([]finding{hole}, slices.DeleteFunc(all, func(f finding) bool { return f.code == record.FoundMTU })...)
 			cause = &hole
 		}
 	}

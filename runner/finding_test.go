@@ -36,58 +36,58 @@ func TestFindings(t *testing.T) {
 		{"sound", func(*evidence) {}, nil},
 		{"a daemon tries whether fragments arrive", func(s *evidence) { s.counted["h2/IpFragCreates"], s.probes = 82, 82 }, nil},
 		{"a daemon does, and the payload is cut as well", func(s *evidence) { s.counted["h2/IpFragCreates"], s.probes = 83, 82 },
-			[]string{FoundFragmentation, "h2 sent packets in 83 fragments"}},
+			[]string{record.FoundFragmentation, "h2 sent packets in 83 fragments"}},
 		{"checksums at a host", func(s *evidence) { s.counted["h1/UdpInCsumErrors"] = 2 },
-			[]string{FoundChecksums, "h1 threw away 2 segments", "ethtool -K eth0 tx off"}},
+			[]string{record.FoundChecksums, "h1 threw away 2 segments", "ethtool -K eth0 tx off"}},
 		{"checksums of both families", func(s *evidence) { s.counted["h1c1/UdpInCsumErrors"], s.counted["h1c1/Udp6InCsumErrors"] = 2, 3 },
-			[]string{FoundChecksums, "h1c1 threw away 5 segments"}},
+			[]string{record.FoundChecksums, "h1c1 threw away 5 segments"}},
 		{"checksums without offload", func(s *evidence) {
 			s.counted["h1c1/TcpInCsumErrors"] = 7
 			for i := range s.ends {
 				s.ends[i].Offloads = nil
 			}
-		}, []string{FoundChecksums, "although the sender completes them: something on the path corrupts packets"}},
+		}, []string{record.FoundChecksums, "although the sender completes them: something on the path corrupts packets"}},
 		{"connection tracking is full", func(s *evidence) {
 			s.counted["h1/conntrack.drop"], s.counted["h1/conntrack.insert_failed"], s.counted["h1/conntrack.early_drop"] = 70, 10, 3
 			s.counted["h1c1/conntrack.drop"] = 5
-		}, []string{FoundTracking, "connection tracking of h1 dropped 60 packets, and 3 connections for new ones", "nf_conntrack_max"}},
+		}, []string{record.FoundTracking, "connection tracking of h1 dropped 60 packets, and 3 connections for new ones", "nf_conntrack_max"}},
 		{"two packets began the same connection", func(s *evidence) {
 			s.counted["h1/conntrack.drop"], s.counted["h1/conntrack.insert_failed"] = 3, 5
 		}, nil},
 		{"neighbours have no room", func(s *evidence) {
 			s.counted["h2c1/arp_cache.table_fulls"], s.counted["h2c1/ndisc_cache.table_fulls"], s.counted["h1c1/arp_cache.table_fulls"] = 4, 1, 4
-		}, []string{FoundNeighbours, "machine that h2c1 is on", "full 5 times", "gc_thresh3"}},
+		}, []string{record.FoundNeighbours, "machine that h2c1 is on", "full 5 times", "gc_thresh3"}},
 		{"hosts cut", func(s *evidence) {
 			s.ends[0].MTU = 1500
 			s.counted["h2/IpFragCreates"], s.counted["h2/Ip6FragCreates"] = 30, 4
-		}, []string{FoundFragmentation, "h2 sent packets in 34 fragments", "MTU of 1500", "set the containers' MTU to 1450"}},
+		}, []string{record.FoundFragmentation, "h2 sent packets in 34 fragments", "MTU of 1500", "set the containers' MTU to 1450"}},
 		{"hosts cut, and nobody knows why", func(s *evidence) { s.counted["h2/IpFragCreates"], s.path = 30, nil },
-			[]string{FoundFragmentation, "lower the containers' MTU by the size of the encapsulation"}},
+			[]string{record.FoundFragmentation, "lower the containers' MTU by the size of the encapsulation"}},
 		{"a sender cuts its own datagrams, and hosts what they put together", func(s *evidence) {
 			s.counted["h2c1/IpFragCreates"], s.counted["h2/IpFragCreates"] = 30, 30
-		}, []string{FoundFragmentation, "h2c1 sent its datagrams in 30 fragments", "--message-size"}},
+		}, []string{record.FoundFragmentation, "h2c1 sent its datagrams in 30 fragments", "--message-size"}},
 		{"TCP finds out", func(s *evidence) { s.flows[0].TCP.PMTU = 1400 },
-			[]string{FoundMTU, "TCP found that its path carries only 1400", "set the containers' MTU to 1400"}},
+			[]string{record.FoundMTU, "TCP found that its path carries only 1400", "set the containers' MTU to 1400"}},
 		{"no room for the tunnel", func(s *evidence) { s.ends[1].MTU = 1460 },
-			[]string{FoundMTU, "h1c1's eth0 has an MTU of 1460, but h2/vxlan0 on the path carries 1450"}},
+			[]string{record.FoundMTU, "h1c1's eth0 has an MTU of 1460, but h2/vxlan0 on the path carries 1450"}},
 		{"a device that is larger than what it adds to allows", func(s *evidence) {
 			for i := range s.path {
 				s.path[i].mtu = 1500
 			}
 			s.ends[0].MTU = 1500
-		}, []string{FoundMTU, "h2/vxlan0 on the path carries 1450"}},
+		}, []string{record.FoundMTU, "h2/vxlan0 on the path carries 1450"}},
 		{"larger than the uplink", func(s *evidence) { s.path, s.ends[0].MTU = nil, 9000 },
-			[]string{FoundMTU, "h2c1's eth0 has an MTU of 9000, but h2/eth0 on the path carries 1500"}},
+			[]string{record.FoundMTU, "h2c1's eth0 has an MTU of 9000, but h2/eth0 on the path carries 1500"}},
 		{"a host's loopback", func(s *evidence) { s.ends[0].Device, s.ends[0].MTU = "lo", 65536 },
-			[]string{FoundMTU, "h2c1's lo has an MTU of 65536, but h2/vxlan0 on the path carries 1450", "--normalize"}},
+			[]string{record.FoundMTU, "h2c1's lo has an MTU of 65536, but h2/vxlan0 on the path carries 1450", "--normalize"}},
 		{"one host", func(s *evidence) { s.path, s.uplinks, s.ends[0].MTU = nil, nil, 65536 }, nil},
 		{"loopback", func(s *evidence) {
 			s.path, s.uplinks, s.ends[0].MTU, s.ends[1].MTU, s.flows[0].TCP.PMTU = nil, nil, 65536, 65536, 65535
 		}, nil},
 		{"tunnel over a tunnel", func(s *evidence) { s.uplinks["h2"] = device{"h2", "wg0", "wireguard", 1500} },
-			[]string{FoundNested, "h2/vxlan0 (vxlan) is a tunnel inside the tunnel h2/wg0 (wireguard)"}},
+			[]string{record.FoundNested, "h2/vxlan0 (vxlan) is a tunnel inside the tunnel h2/wg0 (wireguard)"}},
 		{"two tunnels on the path", func(s *evidence) { s.paths[0] = append(s.paths[0], device{"h1", "gre1", "gre", 1500}) },
-			[]string{FoundNested, "h1/vxlan0 (vxlan) is a tunnel inside the tunnel h1/gre1 (gre)"}},
+			[]string{record.FoundNested, "h1/vxlan0 (vxlan) is a tunnel inside the tunnel h1/gre1 (gre)"}},
 		{"tunnels to two hosts", func(s *evidence) {
 			to := device{"h1", "vxlan3", "vxlan", 1450}
 			s.path, s.paths = append(s.path, to), append(s.paths, []device{to})

@@ -102,7 +102,7 @@ func TestTunnelWhosePacketsAreCut(t *testing.T) {
 					setMTU(t, h, 1320, "eth0")
 				}
 			})
-		got := said(tr, runner.FoundFragmentation)
+		got := said(tr, record.FoundFragmentation)
 		for _, want := range []string{"h2 sent packets in ", " fragments", "the containers' MTU of 1450", "set the containers' MTU to 1270"} {
 			if !strings.Contains(got, want) {
 				t.Errorf("IPv%d: %s, %s: warned of %q, which does not say %q; %+v", family, tr.Status, tr.Reason, got, want, tr.Warnings)
@@ -119,7 +119,7 @@ func TestTunnelWhosePacketsAreCut(t *testing.T) {
 func TestContainersWhoseMTUHasNoRoomForTheTunnel(t *testing.T) {
 	tr := carried(t, kernel.VXLAN(), record.Cell{Hosts: 2, Family: 4, Workload: record.TCPStream}, wide)
 	want := "h2c1's eth0 has an MTU of 1500, but TCP found that its path carries only 1450: set the containers' MTU to 1450"
-	if got := said(tr, runner.FoundMTU); tr.Status != record.OK || got != want {
+	if got := said(tr, record.FoundMTU); tr.Status != record.OK || got != want {
 		t.Errorf("%s, %s: warned of %q, want %q", tr.Status, tr.Reason, got, want)
 	}
 }
@@ -164,7 +164,7 @@ func wantBlackHole(t *testing.T, measure func() record.Trial, text, remedy strin
 	if tr.Status != record.Failed || !strings.HasPrefix(tr.Reason, text) || !strings.Contains(tr.Reason, " (seen as: ") || tr.Remedy != remedy {
 		t.Errorf("%s with reason %q and remedy %q, want %q and %q", tr.Status, tr.Reason, tr.Remedy, text, remedy)
 	}
-	if got := said(tr, runner.FoundBlackHole); !strings.HasPrefix(got, text) || !strings.HasSuffix(got, ": "+remedy) {
+	if got := said(tr, record.FoundBlackHole); !strings.HasPrefix(got, text) || !strings.HasSuffix(got, ": "+remedy) {
 		t.Errorf("warned of %q; %+v", got, tr.Warnings)
 	}
 	if tr.Metrics != nil || len(tr.Counters) == 0 {
@@ -180,7 +180,7 @@ func TestNothingIsFoundInASoundNetwork(t *testing.T) {
 		if tr.Status != record.OK {
 			t.Fatalf("%s: %s: %s", name, tr.Status, tr.Reason)
 		}
-		for _, code := range []string{runner.FoundBlackHole, runner.FoundChecksums, runner.FoundFragmentation, runner.FoundMTU, runner.FoundNested} {
+		for _, code := range []string{record.FoundBlackHole, record.FoundChecksums, record.FoundFragmentation, record.FoundMTU, record.FoundNested} {
 			if text := said(tr, code); text != "" {
 				t.Errorf("%s: %s", name, text)
 			}
@@ -212,7 +212,7 @@ func TestPathThatIsNarrowerThanItsEnds(t *testing.T) {
 			}
 		})
 	want := "h2c1's eth0 has an MTU of 1500, but TCP found that its path carries only 1400: set the containers' MTU to 1400"
-	if got := said(tr, runner.FoundMTU); tr.Status != record.OK || got != want {
+	if got := said(tr, record.FoundMTU); tr.Status != record.OK || got != want {
 		t.Errorf("%s, %s: warned of %q, want %q", tr.Status, tr.Reason, got, want)
 	}
 }

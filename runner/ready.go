@@ -236,12 +236,12 @@ func (s *session) settled(began, until moment, r rest, silent bool) *record.Sett
 // unsettled warns if a network did not become silent, or if that is not known.
 func unsettled(s *record.Settle, unknown error) []record.Warning {
 	if unknown != nil {
-		return []record.Warning{{Code: "not-silent", Text: fmt.Sprintf("it is not known whether the network was silent before the measurement: %s", oneline.Errors(unknown.Error()))}}
+		return []record.Warning{{Code: record.WarnNotSilent, Text: fmt.Sprintf("it is not known whether the network was silent before the measurement: %s", oneline.Errors(unknown.Error()))}}
 	}
 	if s == nil || s.Silent {
 		return nil
 	}
-	return []record.Warning{{Code: "not-silent", Text: fmt.Sprintf(
+	return []record.Warning{{Code: record.WarnNotSilent, Text: fmt.Sprintf(
 		"the network did not become silent: after %s s without traffic its devices still saw %s packets per second", oneline.Number(s.Wait, 3), oneline.Number(s.RestPackets, 3))}}
 }
 

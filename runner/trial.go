@@ -289,8 +289,8 @@ func (a *attempt) describePath(ctx context.Context) (unexpected string) {
 	unproved := s.network.Unproved
 	if s.network.Found != nil {
 		found := s.network.Found(a.proof.found, network.Family(t.Cell.Family))
-		t.Warnings = append(t.Warnings, record.Warn(found.Remark != "", "path-found", "%s", found.Remark)...)
-		t.Warnings = append(t.Warnings, record.Warn(found.Doubt != "", "path-not-claimed", "%s", found.Doubt)...)
+		t.Warnings = append(t.Warnings, record.Warn(found.Remark != "", record.WarnPathFound, "%s", found.Remark)...)
+		t.Warnings = append(t.Warnings, record.Warn(found.Doubt != "", record.WarnPathNotClaimed, "%s", found.Doubt)...)
 		unexpected = found.Wrong
 		if found.Unproved != "" {
 			unproved = append(slices.Clone(unproved), found.Unproved)
@@ -306,7 +306,7 @@ func (a *attempt) describePath(ctx context.Context) (unexpected string) {
 		}
 	}
 	for _, text := range unproved {
-		t.Warnings = append(t.Warnings, record.Warning{Code: "path-unproved", Text: text})
+		t.Warnings = append(t.Warnings, record.Warning{Code: record.WarnPathUnproved, Text: text})
 	}
 	if text := byIP(t.Path); text != "" {
 		remark(t, text)

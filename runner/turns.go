@@ -195,7 +195,7 @@ func (r *Runner) turnsApart(ctx context.Context, c plan.Contest, in []*session, 
 
 // remark adds a note on how a trial went.
 func remark(t *record.Trial, text string) {
-	t.Warnings = append(t.Warnings, record.Warning{Code: "remark", Text: text})
+	t.Warnings = append(t.Warnings, record.Warning{Code: record.WarnRemark, Text: text})
 }
 
 // insteadOfTurns measures the cells by whole trials.

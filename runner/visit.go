@@ -348,7 +348,7 @@ func (s *session) fault(ctx context.Context, t *record.Trial) error {
 		t.Reason = joined(oneline.Errors(err.Error()), t.Reason)
 		return err
 	default:
-		t.Warnings = append(t.Warnings, record.Warning{Code: "network-fault", Text: oneline.Errors(err.Error())})
+		t.Warnings = append(t.Warnings, record.Warning{Code: record.WarnFault, Text: oneline.Errors(err.Error())})
 		return nil
 	}
 }

@@ -213,7 +213,7 @@ func (w *watcher) use(window, idle float64) (record.CPUUse, []record.Warning, er
 	}
 	if why != "" {
 		use.Machine, use.Hosts = record.MachineCPU{PerCPU: []record.CPUSample{}}, nil
-		doubts = append(doubts, record.Warning{Code: "cpu-late", Text: "what the traffic cost in CPU time is not known: " + why})
+		doubts = append(doubts, record.Warning{Code: record.WarnCPULate, Text: "what the traffic cost in CPU time is not known: " + why})
 	}
 	for i, d := range w.daemons {
 		var sum record.ProcessCPU
@@ -226,7 +226,7 @@ func (w *watcher) use(window, idle float64) (record.CPUUse, []record.Warning, er
 	}
 	use.NodeDaemons, err = w.ofNodes(turns, window/elapsed)
 	if err != nil {
-		doubts = append(doubts, record.Warning{Code: "node-daemon-cpu", Text: "the CPU time of the nodes' daemons is unknown: " + oneline.Errors(err.Error())})
+		doubts = append(doubts, record.Warning{Code: record.WarnNodeDaemonCPU, Text: "the CPU time of the nodes' daemons is unknown: " + oneline.Errors(err.Error())})
 	}
 	for _, t := range w.turns {
 		for _, e := range []edge{t.from, t.to} {
@@ -234,7 +234,7 @@ func (w *watcher) use(window, idle float64) (record.CPUUse, []record.Warning, er
 				return use, doubts, nil
 			}
 			if e.uncounted != nil {
-				return use, append(doubts, record.Warning{Code: "container-cpu", Text: "the CPU time of containers is unknown: " + oneline.Errors(e.uncounted.Error())}), nil
+				return use, append(doubts, record.Warning{Code: record.WarnContainerCPU, Text: "the CPU time of containers is unknown: " + oneline.Errors(e.uncounted.Error())}), nil
 			}
 		}
 	}
@@ -426,11 +426,11 @@ func foreignTraffic(t *record.Trial, p *proof, before, after map[string]port, pa
 		}
 	}
 	if packets > most {
-		return []record.Warning{{Code: "foreign-packets", Text: fmt.Sprintf(
+		return []record.Warning{{Code: record.WarnForeignPackets, Text: fmt.Sprintf(
 			"%d packets crossed %s, which leads to a container that takes no part in the trial: something else sent traffic through the network", packets, where)}}
 	}
 	where, packets = forEverybody(t)
-	return record.Warn(packets > most, "foreign-packets",
+	return record.Warn(packets > most, record.WarnForeignPackets,
 		"%s received %d broadcast, multicast or ping packets: something else sent traffic through the network", where, packets)
 }
 
@@ -445,7 +445,7 @@ func forEverybody(t *record.Trial) (where string, packets uint64) {
 // throttled warns if a CPU limit kept an endpoint's processes from running during the trial.
 func throttled(t *record.Trial) []record.Warning {
 	where, periods := greatest(t.Counters, endNames(t.Endpoints), sampler.CounterThrottled)
-	return record.Warn(periods > 0, "cpu-limit",
+	return record.Warn(periods > 0, record.WarnCPULimit,
 		"%s used up its CPU limit in %d periods and had to wait: the figures are about that limit, too", where, periods)
 }
 
@@ -479,6 +479,6 @@ func foreignWork(use record.CPUUse, window time.Duration, switches uint64) []rec
 	// The kernel samples softirq by ticks, and the clocks of each CPU may be off by a tick at either
 	// end.
 	ticks := use.Machine.Softirq/tick.Seconds() + 2*float64(len(use.Machine.PerCPU))
-	return record.Warn(seconds > 0 && over > foreignCPU*seconds+2*math.Sqrt(ticks)*tick.Seconds(), "foreign-cpu",
+	return record.Warn(seconds > 0 && over > foreignCPU*seconds+2*math.Sqrt(ticks)*tick.Seconds(), record.WarnForeignCPU,
 		"something else on the machine used %s CPU seconds per second during the trial", oneline.Number(over/seconds, 2))
 }

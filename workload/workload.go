@@ -186,9 +186,6 @@ type Crossed struct {
 	Transactions uint64
 }
 
-// WarnStarved is the code of the warning that flows received nothing in the window.
-const WarnStarved = "starved-flows"
-
 // When many flows share one link, some of them may not get a segment through for a whole window:
 // each retransmission that times out waits twice as long as the one before, starting from 200 ms
 // (Linux's TCP_RTO_MIN), so a flow that lost three in a row is silent for more than a second. Of
@@ -208,7 +205,7 @@ func Crowded(silent, flows int, window time.Duration) bool {
 
 // Starved returns the warning about silent flows that are not a reason to fail.
 func Starved(silent, flows int) []record.Warning {
-	return record.Warn(silent > 0, WarnStarved,
+	return record.Warn(silent > 0, record.WarnStarved,
 		"%d of %d flows received nothing while the window was open: they waited for a CPU, or for a path that many share, longer than the window lasted", silent, flows)
 }
 

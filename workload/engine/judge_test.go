@@ -22,11 +22,11 @@ func TestJudge(t *testing.T) {
 		want         string // error or code of a warning
 	}{
 		{"all received", 2, time.Second, none, none, ""},
-		{"one was late", 2, time.Second, func(i int) bool { return i == 1 }, none, workload.WarnStarved},
-		{"all were late", 2, time.Second, all, none, workload.WarnStarved},
+		{"one was late", 2, time.Second, func(i int) bool { return i == 1 }, none, record.WarnStarved},
+		{"all were late", 2, time.Second, all, none, record.WarnStarved},
 		{"one never did", 2, time.Second, all, func(i int) bool { return i == 1 }, fmt.Sprintf(broken, 1)},
 		{"the only one never did", 1, time.Second, all, all, fmt.Sprintf(broken, 0)},
-		{"one of many never did", 256, time.Second, all, func(i int) bool { return i == 255 }, workload.WarnStarved},
+		{"one of many never did", 256, time.Second, all, func(i int) bool { return i == 255 }, record.WarnStarved},
 		{"one of many that had the time", 256, time.Minute, all, func(i int) bool { return i == 7 }, fmt.Sprintf(broken, 7)},
 		{"all of many", 256, time.Second, all, all, fmt.Sprintf(broken, 0)},
 	} {

@@ -117,7 +117,7 @@ func runTrial(t *testing.T, job workload.Job) (r workload.Result, trials int32) 
 
 // starved reports whether a flow received nothing in the window.
 func starved(r workload.Result) bool {
-	return slices.ContainsFunc(r.Warnings, func(w record.Warning) bool { return w.Code == workload.WarnStarved })
+	return slices.ContainsFunc(r.Warnings, func(w record.Warning) bool { return w.Code == record.WarnStarved })
 }
 
 // busy reports whether an error can be the fault of a busy machine. Whoever does not run for seconds is missed.

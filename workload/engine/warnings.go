@@ -6,12 +6,8 @@ import (
 	"nettoll/workload"
 )
 
-// Codes of warnings.
-const (
-	WarnGenerator = "generator-limited"
-	WarnStrangers = "strangers"
-	WarnCold      = "cold-flows"
-)
+// WarnStrangers is the code of the warning that others tried to take part in a trial.
+const WarnStrangers = "strangers"
 
 // A generator that spends more than generatorShare of its CPU time in user space gets a warning: all
 // work of the network is done by the kernel. Below generatorLeast seconds of CPU time the split into
@@ -23,7 +19,7 @@ const (
 
 func generatorLimited(process string, use cpuTime) []record.Warning {
 	total := use.User + use.System
-	return record.Warn(total >= generatorLeast && use.User > generatorShare*total, WarnGenerator,
+	return record.Warn(total >= generatorLeast && use.User > generatorShare*total, record.WarnGenerator,
 		"%s spent %.0f %% of its CPU time in user space: the figures measure the generator more than the network (larger messages need less CPU time)",
 		process, 100*use.User/total)
 }
@@ -37,7 +33,7 @@ func coldFlows(n, of int, inTurns bool) []record.Warning {
 	if inTurns {
 		when = "the window of a turn opened"
 	}
-	return record.Warn(n > 0, WarnCold, "%d of %d flows had received nothing when %s", n, of, when)
+	return record.Warn(n > 0, record.WarnCold, "%d of %d flows had received nothing when %s", n, of, when)
 }
 
 // pace returns warnings about traffic that did not keep its given pace. Each flow is allowed the

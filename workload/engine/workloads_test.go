@@ -68,12 +68,12 @@ func TestWarnings(t *testing.T) {
 		want string // code, or nothing
 	}{
 		{"kernel works", generatorLimited("client c", cpuTime{User: 0.25, System: 0.75}), ""},
-		{"generator works", generatorLimited("client c", cpuTime{User: 0.26, System: 0.74}), WarnGenerator},
+		{"generator works", generatorLimited("client c", cpuTime{User: 0.26, System: 0.74}), record.WarnGenerator},
 		{"too little to say", generatorLimited("client c", cpuTime{User: 0.05, System: 0.01}), ""},
 		{"nothing used", generatorLimited("client c", cpuTime{}), ""},
 		{"all flows ready", coldFlows(0, 5, false), ""},
-		{"some flows cold", coldFlows(1, 5, false), WarnCold},
-		{"some flows cold in a turn", coldFlows(1, 5, true), WarnCold},
+		{"some flows cold", coldFlows(1, 5, false), record.WarnCold},
+		{"some flows cold in a turn", coldFlows(1, 5, true), record.WarnCold},
 		{"no pace", workload.Pace(0, 5, 0, "0 bit/s"), ""},
 		{"pace kept", workload.Pace(100, 99, 0, "100 bit/s"), ""},
 		{"pace missed", workload.Pace(100, 97, 0, "100 bit/s"), "pace-missed"},

@@ -410,7 +410,7 @@ func oneThread(p workload.Pair, f figures) (all []record.Warning) {
 		return nil
 	}
 	for i, process := range []string{"client " + p.Client.Name(), "server " + p.Server.Name()} {
-		all = append(all, record.Warn(f.busy[i] >= busy, "generator-limited",
+		all = append(all, record.Warn(f.busy[i] >= busy, record.WarnGenerator,
 			"%s used %.0f %% of a CPU with the one thread that iperf3 3.%d has for all %d streams: the figures measure the generator more than the network (iperf3 3.%d and later have a thread for each)",
 			process, 100*f.busy[i], f.minor, streams, firstThreaded)...)
 	}

@@ -132,7 +132,7 @@ func agree(r *program.Reader, unit string, says, counted float64) {
 func together(job workload.Job, o program.Outcome, all []figures) workload.Result {
 	r := program.Together(job, o, all)
 	for i, m := range all {
-		r.Warnings = append(r.Warnings, record.Warn(job.Workload == record.UDPRR && m.unanswered, "maybe-stalled",
+		r.Warnings = append(r.Warnings, record.Warn(job.Workload == record.UDPRR && m.unanswered, record.WarnStalled,
 			"the last request of %s had not arrived when the time was over: if it was lost, qperf waited for it until then, and the latency is too high",
 			job.Pairs[i].Client.Name())...)
 	}

@@ -204,7 +204,7 @@ func together(job workload.Job, o program.Outcome, all []figures) workload.Resul
 		"sockperf leaves out only %v of the warm-up of %v", cold, job.Warmup.Round(time.Millisecond))...)
 	asked := rateOf(job)
 	r.Warnings = append(r.Warnings, workload.Pace(float64(asked), offered/float64(len(all)), 0, fmt.Sprintf("%d messages per second", asked))...)
-	r.Warnings = append(r.Warnings, record.Warn(least < answered*window(job).Seconds(), "maybe-stalled",
+	r.Warnings = append(r.Warnings, record.Warn(least < answered*window(job).Seconds(), record.WarnStalled,
 		"a client had answers for %.3f s of %.3f: if it then waited for one that was lost, CPU time per transaction is too low, by up to %.0f %%",
 		least, window(job).Seconds(), 100*(1-least/window(job).Seconds()))...)
 	r.Warnings = append(r.Warnings, record.Warn(unanswered > 0, "unanswered",
