@@ -37,12 +37,15 @@ func findings(ev evidence) []finding {
 	return record.Found([]look{wrongChecksums, fullTracking, fullNeighbours, wrongMTU, nestedTunnel}, func(find look) (finding, bool) { return find(ev) })
 }
 
+// fewChecksums is one in how many segments can have a wrong checksum for other reasons than the network: anybody may send such.
+const fewChecksums = 1000
+
 // wrongChecksums finds segments that arrived with wrong checksums. A sender leaves checksums to its
 // device, which leaves them to the next one as long as the kernel forwards. A program that takes
 // packets out of the kernel has to complete them.
 func wrongChecksums(ev evidence) (f finding, ok bool) {
 	where, n := greatest(ev.counted, append(endNames(ev.ends), ev.hosts...), "TcpInCsumErrors", "UdpInCsumErrors", "Udp6InCsumErrors")
-	if n == 0 {
+	if received := ev.counted[where+"/TcpInSegs"] + ev.counted[where+"/UdpInDatagrams"] + ev.counted[where+"/Udp6InDatagrams"]; n == 0 || n < received/fewChecksums {
 		return f, false
 	}
 	f = finding{code: record.FoundChecksums, text: fmt.Sprintf("%s threw away %d segments that arrived with wrong checksums", where, n)}
@@ -97,7 +100,13 @@ func wrongMTU(ev evidence) (f finding, ok bool) {
 		remedy = "measure with --normalize to rule this out"
 	}
 	const cut, cut6 = "IpFragCreates", "Ip6FragCreates"
-	if where, n := greatest(ev.counted, endNames(ev.ends), cut, cut6); n > 0 {
+	switch where, n := greatest(ev.counted, endNames(ev.ends), cut, cut6); {
+	case n > 0 && ev.tcp:
+		return finding{
+			record.FoundFragmentation, fmt.Sprintf("%s sent %d fragments of packets, as TCP itself does not: something else there sent them", where, n),
+			"find out what sends them (tcpdump), and measure again without it",
+		}, true
+	case n > 0:
 		return finding{
 			record.FoundFragmentation, fmt.Sprintf("%s sent its datagrams in %d fragments: with headers they are larger than the MTU of %d", where, n, wide.MTU),
 			"send smaller datagrams (--message-size), unless fragmentation is what you want to measure",
@@ -164,6 +173,7 @@ func blackHole(client, server record.Endpoint, r sampler.Reached, announced bool
 
 // evidence holds the facts and counters of a trial in which findings are looked for.
 type evidence struct {
+	tcp     bool // the payload is in no datagrams
 	ends    []record.Endpoint
 	flows   []record.Flow
 	counted map[string]uint64 // growth of counters, by "<where>/<counter>"
@@ -217,7 +227,8 @@ func (s *session) devices() (map[string]device, error) {
 
 // evidence collects the evidence of a trial. It leaves out hosts whose namespaces cannot be read.
 func (s *session) evidence(t *record.Trial, links []link) (evidence, error) {
-	ev := evidence{ends: t.Endpoints, flows: t.Flows, counted: t.Counters, uplinks: map[string]device{}, probes: s.network.Fragments}
+	udp := t.Cell.Workload == record.UDPStream || t.Cell.Workload == record.UDPRR
+	ev := evidence{tcp: !udp, ends: t.Endpoints, flows: t.Flows, counted: t.Counters, uplinks: map[string]device{}, probes: s.network.Fragments}
 	known, err := s.devices()
 	if err != nil {
 		return ev, err

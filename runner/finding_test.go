@@ -66,6 +66,12 @@ func TestFindings(t *testing.T) {
 		{"a sender cuts its own datagrams, and hosts what they put together", func(s *evidence) {
 			s.counted["h2c1/IpFragCreates"], s.counted["h2/IpFragCreates"] = 30, 30
 		}, []string{record.FoundFragmentation, "h2c1 sent its datagrams in 30 fragments", "--message-size"}},
+		{"something else in a TCP client's container cuts datagrams", func(s *evidence) {
+			s.tcp, s.counted["h2c1/IpFragCreates"] = true, 30
+		}, []string{record.FoundFragmentation, "h2c1 sent 30 fragments of packets, as TCP itself does not"}},
+		{"a few wrong checksums among many segments", func(s *evidence) {
+			s.counted["h1c1/TcpInSegs"], s.counted["h1c1/TcpInCsumErrors"] = 9000, 5
+		}, nil},
 		{"TCP finds out", func(s *evidence) { s.flows[0].TCP.PMTU = 1400 },
 			[]string{record.FoundMTU, "TCP found that its path carries only 1400", "set the containers' MTU to 1400"}},
 		{"no room for the tunnel", func(s *evidence) { s.ends[1].MTU = 1460 },

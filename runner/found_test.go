@@ -16,7 +16,6 @@ import (
 	"nettoll/platform"
 	"nettoll/platform/lab"
 	"nettoll/record"
-	"nettoll/runner"
 	"nettoll/workload/engine"
 )
 

@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"nettoll/internal/oneline"
 	"nettoll/network"
+	"nettoll/plan"
 	"nettoll/record"
 	"nettoll/workload"
 )
@@ -216,6 +219,10 @@ func byIP(path []record.Hop) string {
 // the payload, with headers, in both directions.
 const background = 64 << 10 // bytes
 
+// backgroundPackets is how many packets may cross such a hop in addition to half as many as there were transactions, whose bytes
+// may be fewer than background.
+const backgroundPackets = 50
+
 // reopened is one in how many connections rules of NAT need not count. Where ports are used again within the 10 s for which connection
 // tracking knows a connection that was reset, it can take the new one for the old one: if the last packet that it saw was the server's,
 // not the client's reset (tcp_packet in the kernel's nf_conntrack_proto_tcp.c). Then it translates as before, and consults no rule. With
@@ -251,6 +258,8 @@ func (p *proof) judge(after []network.Count, pairs []workload.Crossed) ([]record
 			r.Unit, r.Need, got = "packets", sum.Conns-sum.Conns/reopened, r.Packets
 		}
 		switch {
+		case h.Absent && !h.Common && !h.Packs && got <= sum.Bytes/2+background && r.Packets > sum.Transactions/2+backgroundPackets && sum.Transactions > 0:
+			r.Unit, r.Need = "packets", sum.Transactions/2+backgroundPackets
 		case h.Absent:
 			r.Need = sum.Bytes/2 + background
 			r.OK = got <= r.Need
@@ -264,11 +273,55 @@ func (p *proof) judge(after []network.Count, pairs []workload.Crossed) ([]record
 	return out, all
 }
 
+// astray names a container that sends to its peer by another device than the one of its that the payload must cross, or returns "".
+// The counters of that one would be satisfied by what it receives.
+func astray(ends []record.Endpoint, hops []record.Hop) string {
+	for _, e := range ends {
+		own := record.Those(hops, func(h record.Hop) bool {
+			return h.Kind == string(network.Device) && !h.Absent && strings.HasPrefix(h.Name, e.Name+"/")
+		})
+		there := slices.ContainsFunc(own, func(h record.Hop) bool { return h.Name == e.Name+"/"+e.Device })
+		if len(own) > 0 && !there && e.Name != e.Host && e.Device != "" && e.Device != "lo" {
+			return fmt.Sprintf("wrong path: %s sends by its %s, and not by %s", e.Name, e.Device, own[0].Name)
+		}
+	}
+	return ""
+}
+
+// unused names daemons that carry the payload, and have used no CPU time although there was some, or returns "".
+func unused(use record.CPUUse, payload uint64) string {
+	if payload == 0 || len(use.Daemons) == 0 || record.Sum(use.Daemons, record.ProcessCPU.Total) > 0 {
+		return ""
+	}
+	names := record.Each(use.Daemons, func(d record.ProcessCPU) string { return d.Name })
+	return "path not proved: the payload should cross " + strings.Join(names, ", ") + ", and no CPU time was used there"
+}
+
+// unshaped says that more payload crossed a link that has a rate than it lets through, or returns "". In short windows it may
+// be somewhat more than the rate, since a link lets bursts through.
+func unshaped(t *record.Trial) string {
+	const most = 1.5
+	link, err := plan.ParseUnderlay(t.Cell.Underlay)
+	if err != nil || link.Rate == 0 || t.Cell.Hosts < 2 {
+		return ""
+	}
+	rate, carried := float64(link.Rate), t.Metrics[record.Throughput].Value
+	if t.Cell.Workload == record.TCPBidir {
+		carried /= 2
+	}
+	if carried <= most*rate {
+		return ""
+	}
+	return fmt.Sprintf("the link should let through %s bit/s, and %s bit/s of payload crossed it: it is no longer shaped", oneline.Number(rate, 3), oneline.Number(carried, 3))
+}
+
 // verdict describes what is wrong with a path, or returns "".
 func verdict(hops []record.Hop) string {
 	for _, h := range hops {
 		switch {
 		case h.OK:
+		case h.Absent && h.Unit == "packets":
+			return fmt.Sprintf("wrong path: %d packets crossed %s, which the payload must not cross", h.Packets, h.Name)
 		case h.Absent:
 			return fmt.Sprintf("wrong path: %d bytes crossed %s, which the payload must not cross", h.Bytes, h.Name)
 		case h.Kind == string(network.Connection):

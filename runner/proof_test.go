@@ -79,6 +79,60 @@ func TestPortsUsedAgain(t *testing.T) {
 	}
 }
 
+// TestAstray has containers that send by another device than the one that is on the path.
+func TestAstray(t *testing.T) {
+	hops := []record.Hop{{Name: "h1c1/eth0", Kind: string(network.Device)}, {Name: "h1/br0", Kind: string(network.Device)}, {Name: "h1c2/lo", Kind: string(network.Device), Absent: true}}
+	for _, c := range []struct {
+		end  record.Endpoint
+		said string
+	}{
+		{record.Endpoint{Name: "h1c1", Host: "h1", Device: "eth0"}, ""},
+		{record.Endpoint{Name: "h1c1", Host: "h1", Device: "x0"}, "wrong path: h1c1 sends by its x0, and not by h1c1/eth0"},
+		{record.Endpoint{Name: "h1c1", Host: "h1", Device: "lo"}, ""},   // to itself
+		{record.Endpoint{Name: "h1", Host: "h1", Device: "lo"}, ""},     // a host, whose devices lead to containers
+		{record.Endpoint{Name: "h1c2", Host: "h1", Device: "eth0"}, ""}, // no device of its is on the path
+	} {
+		if got := astray([]record.Endpoint{c.end}, hops); got != c.said {
+			t.Errorf("%+v: %q, want %q", c.end, got, c.said)
+		}
+	}
+}
+
+// TestUnused has daemons that cannot have carried the payload.
+func TestUnused(t *testing.T) {
+	some := record.CPUUse{Daemons: []record.ProcessCPU{{Name: "daemon 7"}, {Name: "daemon 8", System: 1e-6}}}
+	none := record.CPUUse{Daemons: []record.ProcessCPU{{Name: "daemon 7"}, {Name: "daemon 8"}}}
+	if got := unused(some, 1) + unused(none, 0) + unused(record.CPUUse{}, 1); got != "" {
+		t.Error(got)
+	}
+	if got, want := unused(none, 1), "path not proved: the payload should cross daemon 7, daemon 8, and no CPU time was used there"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestUnshaped has a link that lets through more than its rate.
+func TestUnshaped(t *testing.T) {
+	for _, c := range []struct {
+		workload, underlay string
+		hosts              int
+		carried            float64
+		said               string
+	}{
+		{record.TCPStream, "rate=500mbit", 2, 600e6, ""},
+		{record.TCPStream, "rate=500mbit", 2, 800e6, "the link should let through 500000000 bit/s, and 800000000 bit/s of payload crossed it: it is no longer shaped"},
+		{record.TCPStream, "rate=500mbit", 1, 800e6, ""},
+		{record.TCPBidir, "rate=500mbit", 2, 1e9, ""},
+		{record.TCPStream, "", 2, 10e9, ""},
+	} {
+		tr := record.Trial{Cell: record.Cell{Workload: c.workload, Underlay: c.underlay, Hosts: c.hosts}, Metrics: map[string]record.Metric{
+			record.Throughput: {Value: c.carried},
+		}}
+		if got := unshaped(&tr); got != c.said {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
+
 // TestTransactionsArePackets has a part of small transactions cross a hop: with headers, these are more bytes than all of them have
 // without.
 func TestTransactionsArePackets(t *testing.T) {
@@ -96,6 +150,7 @@ func TestTransactionsArePackets(t *testing.T) {
 		{network.Rule, false, transactions / 10, false, "path not proved: 200 packets crossed h1/br0, there were 1000 transactions"},
 		{network.Device, false, transactions / 100, false, "path not proved: 1340 bytes crossed h1/br0, the payload was 2000"},
 		{network.Device, true, transactions / 10, true, ""},
+		{network.Rule, true, transactions * 2 / 5, false, "wrong path: 800 packets crossed h1/br0, which the payload must not cross"},
 		{network.Connection, false, transactions / 10, true, ""},
 		{network.Proxy, false, transactions / 10, true, ""},
 	} {

@@ -276,7 +276,8 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	t.Warnings = append(t.Warnings, throttled(t)...)
 	t.Warnings = append(t.Warnings, s.r.shares(t.Endpoints)...)
 	t.Status = record.OK
-	if wrong := cmp.Or(verdict(t.Path), changed(p, a.before, after, s.bridge), unexpected, a.uncontrolled(res)); wrong != "" {
+	if wrong := cmp.Or(verdict(t.Path), astray(t.Endpoints, t.Path), unused(use, res.Bytes), unshaped(t), changed(p, a.before, after, s.bridge),
+		unexpected, a.uncontrolled(res)); wrong != "" {
 		t.Status, t.Reason = record.Invalid, wrong
 	}
 	return nil

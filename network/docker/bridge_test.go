@@ -2,12 +2,14 @@ package docker_test
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 
 	moby "github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
 
 	dockerd "nettoll/docker/engine"
+	"nettoll/internal/netns"
 	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/platform"
@@ -17,7 +19,8 @@ import (
 )
 
 // TestUserBridgeWithoutItsAddresses builds a bridge on an engine where another network has its addresses, such as one that a
-// run that was killed has left: it has IPv4 addresses that the engine chooses, and says why it has no IPv6.
+// run that was killed has left: it has IPv4 addresses that the engine chooses, and says why it has no IPv6. It also says that what
+// crosses bridges there does not meet the engine's rules.
 func TestUserBridgeWithoutItsAddresses(t *testing.T) {
 	platformtest.Require(t, "dockerd", dockerd.Available())
 	p := engines(t, platforms.Options{Lab: lab.New()})
@@ -27,6 +30,7 @@ func TestUserBridgeWithoutItsAddresses(t *testing.T) {
 		Driver: "bridge", IPAM: &moby.IPAM{Driver: "default", Config: []moby.IPAMConfig{{Subnet: netip.MustParsePrefix("198.19.250.0/24")}}},
 	})
 	iferr.Fatal(t, err)
+	iferr.Fatal(t, netns.SetSysctl(hosts.Docker[0].NetNS(), netns.BridgeNetfilter[0], "0"))
 	if err := hosts.Close(t.Context()); err != nil { // the network is built on these hosts
 		t.Fatal(err)
 	}
@@ -34,6 +38,9 @@ func TestUserBridgeWithoutItsAddresses(t *testing.T) {
 	iferr.Fatal(t, err)
 	if _, err := n.Addr(n.Clients[0], n.Servers[0], network.IPv4); err != nil {
 		t.Error(err)
+	}
+	if said := strings.Join(n.Remarks(network.IPv4), "; "); !strings.Contains(said, "since net.bridge.bridge-nf-call-iptables is 0") {
+		t.Errorf("remarks: %s", said)
 	}
 	_, err = n.Addr(n.Clients[0], n.Servers[0], network.IPv6)
 	missing(t, err, "another network of the engine has them", "nettoll clean")

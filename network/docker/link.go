@@ -6,7 +6,6 @@ import (
 	"net/netip"
 
 	"nettoll/docker/engine"
-	"nettoll/internal/plumb"
 	"nettoll/record"
 )
 
@@ -32,8 +31,7 @@ func link(ctx context.Context, n *build) error {
 	if err := n.lookedUp(ctx, alias, func(server int) netip.Addr { return n.Servers[server].Addr4 }); err != nil {
 		return err
 	}
-	n.Hops = plumb.BridgedHops
-	return n.wire(ctx, device, n.talking())
+	return n.bridged(ctx, device)
 }
 
 // unlink removes all other containers before the servers: an engine finds the rules of a link by
