@@ -203,7 +203,7 @@ func Undriven(s Suite, known Known) (all []Skip) {
 		if slices.ContainsFunc(drives, func(d drive) bool { return d.workload == w.Name }) {
 			continue
 		}
-		able := known.driving(w, func(d Drive) bool { return d.missing(w) == "" && s.cannot("", w, "", d) == nil })
+		able := known.driving(w, func(d Drive) bool { return s.can(d, w) })
 		all = append(all, Skip{Network: w.Name, Reason: fmt.Sprintf("%s cannot drive it; %s can", strings.Join(s.Tools, ", "), strings.Join(able, ", "))})
 	}
 	return all
@@ -281,7 +281,7 @@ func (s Suite) driversOf(w Workload, name, field, load string, known Known) ([]d
 				return nil, never
 			}
 		}
-		if missing == "" && !six && never == nil {
+		if s.can(d, w) {
 			found = append(found, drive{t.Name, w.Name, w.Options, d.IPv4Only})
 		}
 	}
@@ -289,6 +289,11 @@ func (s Suite) driversOf(w Workload, name, field, load string, known Known) ([]d
 		return nil, s.unknown(field, "tool", name, known.tools())
 	}
 	return found, nil
+}
+
+// can reports whether a tool drives a workload with its options, in an IP version of the suite.
+func (s Suite) can(d Drive, w Workload) bool {
+	return d.missing(w) == "" && (!d.IPv4Only || slices.Contains(s.Families, 4)) && s.cannot("", w, "", d) == nil
 }
 
 // cannot returns the fault of a workload with a size that the tool cannot have, or without a warm-up that it needs.
@@ -323,9 +328,7 @@ func honouring(option string, w Workload, known Known) string {
 
 // undriven is the fault of a workload that no tool of the suite drives.
 func (s Suite) undriven(field string, w Workload, known Known) error {
-	able := known.driving(w, func(d Drive) bool {
-		return d.missing(w) == "" && s.cannot(field, w, "", d) == nil && (!d.IPv4Only || slices.Contains(s.Families, 4))
-	})
+	able := known.driving(w, func(d Drive) bool { return s.can(d, w) })
 	switch {
 	case len(able) > 0:
 		return s.fault(field, "no tool that was asked for drives %s; measure with %s, too", w.Name, either(able))

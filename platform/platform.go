@@ -71,6 +71,9 @@ type Underlay struct {
 	MTU   int           // bytes; 0 is 1500
 }
 
+// Burst is how many bytes a link that has a rate lets through at once after a pause.
+func (u Underlay) Burst() uint64 { return max(u.Rate/8/100, 64<<10) }
+
 // Hosts are joined by one underlay.
 type Hosts interface {
 	All() []Host

@@ -301,6 +301,9 @@ func (w *Writer) mend() error {
 	return err
 }
 
+// Read returns what has been written, wherever it is now.
+func (w *Writer) Read() (*File, error) { return Read(io.NewSectionReader(w.f, 0, w.size)) }
+
 // Close closes the file.
 func (w *Writer) Close() error { return w.f.Close() }
 

@@ -9,7 +9,7 @@ import (
 
 	"nettoll/internal/oneline"
 	"nettoll/network"
-	"nettoll/plan"
+	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/workload"
 )
@@ -288,31 +288,20 @@ func astray(ends []record.Endpoint, hops []record.Hop) string {
 	return ""
 }
 
-// unused names daemons that carry the payload, and have used no CPU time although there was some, or returns "".
-func unused(use record.CPUUse, payload uint64) string {
-	if payload == 0 || len(use.Daemons) == 0 || record.Sum(use.Daemons, record.ProcessCPU.Total) > 0 {
+// unshaped says that more payload crossed a link that has a rate, in a number of windows, than it lets through, or returns "".
+func unshaped(t *record.Trial, link platform.Underlay, payload uint64, windows int) string {
+	const tolerance = 1.5 // in addition to a burst for each window
+	if link.Rate == 0 || t.Cell.Hosts < 2 {
 		return ""
 	}
-	names := record.Each(use.Daemons, func(d record.ProcessCPU) string { return d.Name })
-	return "path not proved: the payload should cross " + strings.Join(names, ", ") + ", and no CPU time was used there"
-}
-
-// unshaped says that more payload crossed a link that has a rate than it lets through, or returns "". In short windows it may
-// be somewhat more than the rate, since a link lets bursts through.
-func unshaped(t *record.Trial) string {
-	const most = 1.5
-	link, err := plan.ParseUnderlay(t.Cell.Underlay)
-	if err != nil || link.Rate == 0 || t.Cell.Hosts < 2 {
-		return ""
-	}
-	rate, carried := float64(link.Rate), t.Metrics[record.Throughput].Value
 	if t.Cell.Workload == record.TCPBidir {
-		carried /= 2
+		payload /= 2
 	}
-	if carried <= most*rate {
+	if float64(payload) <= tolerance*float64(link.Rate)/8*t.Window+float64(link.Burst()*uint64(max(1, windows))) {
 		return ""
 	}
-	return fmt.Sprintf("the link should let through %s bit/s, and %s bit/s of payload crossed it: it is no longer shaped", oneline.Number(rate, 3), oneline.Number(carried, 3))
+	return fmt.Sprintf("the link should let through %s bit/s, and %s bit/s of payload crossed it: it is no longer shaped",
+		oneline.Number(float64(link.Rate), 3), oneline.Number(float64(payload)*8/t.Window, 3))
 }
 
 // verdict describes what is wrong with a path, or returns "".

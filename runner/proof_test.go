@@ -3,13 +3,16 @@ package runner
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
+	"nettoll/platform"
 	"nettoll/record"
+	"nettoll/sampler"
 	"nettoll/workload"
 )
 
@@ -98,14 +101,24 @@ func TestAstray(t *testing.T) {
 	}
 }
 
-// TestUnused has daemons that cannot have carried the payload.
+// TestUnused has a daemon that cannot have carried the payload, and one that can: this process.
 func TestUnused(t *testing.T) {
-	some := record.CPUUse{Daemons: []record.ProcessCPU{{Name: "daemon 7"}, {Name: "daemon 8", System: 1e-6}}}
-	none := record.CPUUse{Daemons: []record.ProcessCPU{{Name: "daemon 7"}, {Name: "daemon 8"}}}
-	if got := unused(some, 1) + unused(none, 0) + unused(record.CPUUse{}, 1); got != "" {
+	read := func() sampler.ProcessTime {
+		p, err := sampler.Process(os.Getpid())
+		iferr.Fatal(t, err)
+		return p
+	}
+	before, after := read(), read()
+	idle, worked := turnUse{from: edge{daemons: []sampler.ProcessTime{before}}, to: edge{daemons: []sampler.ProcessTime{before}}}, turnUse{}
+	worked.from, worked.to = idle.from, edge{daemons: []sampler.ProcessTime{after}}
+	of := func(payload uint64, turns ...turnUse) string {
+		w := &watcher{daemons: []network.Daemon{{Name: "daemon 7"}}, turns: turns}
+		return w.unused(payload)
+	}
+	if got := of(1, worked) + of(1, idle, worked) + of(0, idle) + (&watcher{turns: []turnUse{idle}}).unused(1); got != "" {
 		t.Error(got)
 	}
-	if got, want := unused(none, 1), "path not proved: the payload should cross daemon 7, daemon 8, and no CPU time was used there"; got != want {
+	if got, want := of(1, idle, idle), "path not proved: the payload should cross daemon 7, and no CPU time was used there"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -113,21 +126,23 @@ func TestUnused(t *testing.T) {
 // TestUnshaped has a link that lets through more than its rate.
 func TestUnshaped(t *testing.T) {
 	for _, c := range []struct {
-		workload, underlay string
-		hosts              int
-		carried            float64
-		said               string
+		workload string
+		rate     uint64
+		hosts    int
+		payload  uint64 // bytes, in a second
+		windows  int
+		said     string
 	}{
-		{record.TCPStream, "rate=500mbit", 2, 600e6, ""},
-		{record.TCPStream, "rate=500mbit", 2, 800e6, "the link should let through 500000000 bit/s, and 800000000 bit/s of payload crossed it: it is no longer shaped"},
-		{record.TCPStream, "rate=500mbit", 1, 800e6, ""},
-		{record.TCPBidir, "rate=500mbit", 2, 1e9, ""},
-		{record.TCPStream, "", 2, 10e9, ""},
+		{record.TCPStream, 500e6, 2, 94e6, 1, ""},
+		{record.TCPStream, 500e6, 2, 95e6, 1, "the link should let through 500000000 bit/s, and 760000000 bit/s of payload crossed it: it is no longer shaped"},
+		{record.TCPStream, 500e6, 2, 95e6, 2, ""},
+		{record.TCPStream, 1e6, 2, 250e3, 1, ""}, // a burst
+		{record.TCPStream, 500e6, 1, 1e9, 1, ""},
+		{record.TCPBidir, 500e6, 2, 125e6, 1, ""},
+		{record.TCPStream, 0, 2, 1e9, 1, ""},
 	} {
-		tr := record.Trial{Cell: record.Cell{Workload: c.workload, Underlay: c.underlay, Hosts: c.hosts}, Metrics: map[string]record.Metric{
-			record.Throughput: {Value: c.carried},
-		}}
-		if got := unshaped(&tr); got != c.said {
+		tr := record.Trial{Cell: record.Cell{Workload: c.workload, Hosts: c.hosts}, Window: 1}
+		if got := unshaped(&tr, platform.Underlay{Rate: c.rate}, c.payload, c.windows); got != c.said {
 			t.Errorf("%+v: %q", c, got)
 		}
 	}

@@ -276,7 +276,7 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	t.Warnings = append(t.Warnings, throttled(t)...)
 	t.Warnings = append(t.Warnings, s.r.shares(t.Endpoints)...)
 	t.Status = record.OK
-	if wrong := cmp.Or(verdict(t.Path), astray(t.Endpoints, t.Path), unused(use, res.Bytes), unshaped(t), changed(p, a.before, after, s.bridge),
+	if wrong := cmp.Or(verdict(t.Path), astray(t.Endpoints, t.Path), a.watch.unused(res.Bytes), unshaped(t, s.topo.Underlay, res.Bytes, len(a.watch.turns)), changed(p, a.before, after, s.bridge),
 		unexpected, a.uncontrolled(res)); wrong != "" {
 		t.Status, t.Reason = record.Invalid, wrong
 	}

@@ -248,6 +248,21 @@ func (w *watcher) use(window, idle float64) (record.CPUUse, []record.Warning, er
 	return use, doubts, nil
 }
 
+// unused names daemons that should have carried a payload, and have used no CPU time from the first window to the last, or returns "".
+func (w *watcher) unused(payload uint64) string {
+	if payload == 0 || len(w.daemons) == 0 || len(w.turns) == 0 {
+		return ""
+	}
+	from, to := w.turns[0].from, w.turns[len(w.turns)-1].to
+	for i, d := range w.daemons {
+		if sampler.Between(d.Name, from.daemons[i], to.daemons[i], 1).Total() > 0 {
+			return ""
+		}
+	}
+	names := record.Each(w.daemons, func(d network.Daemon) string { return d.Name })
+	return "path not proved: the payload should cross " + strings.Join(names, ", ") + ", and no CPU time was used there"
+}
+
 // ofNodes returns the CPU time of the daemons of nodes between the edges of turns, scaled in proportion to the time: most of
 // what they do has nothing to do with the payload. Processes of one name are one. If one of them is unknown, all are: the sum
 // of some would be wrong.

@@ -500,8 +500,7 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 	rest, _ := f.rest(possible, set)
 	least, late := f.late(rest, set)
 	p := a.progress(ctx, path, rest, set, f.done, late)
-	var measured []record.Trial
-	unsaved := 0
+	var unsaved []record.Trial
 	r := &runner.Runner{
 		Networks: recipes(e),
 		Tools:    toolByName(a.paths),
@@ -511,9 +510,8 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 		Before:   file.Trials,
 		Save: func(t record.Trial) error {
 			err := w.Trial(t)
-			measured = append(measured, t)
 			if lost, moved := errors.AsType[*record.Displaced](err); err != nil && (!moved || lost.Saved == "") {
-				unsaved++
+				unsaved = append(unsaved, t)
 			}
 			return err
 		},
@@ -539,11 +537,18 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 		return a.leftBehind(a.conclude(path, f, end.Reason), left)
 	}
 	// The cause may be a full disk, or a file that is gone: what was measured is shown, but nothing is written.
-	if shown := measuredOf(file, set, measured, end); len(shown.Trials) > 0 {
+	shown, readErr := w.Read()
+	if readErr != nil {
+		shown = &record.File{Run: file.Run}
+	}
+	if shown.Trials = append(shown.Trials, unsaved...); len(shown.Trials) > 0 {
 		_ = a.write(a.stdout, path, shown, analysis.Analyze(shown), f.format)
 	}
-	if unsaved > 0 {
-		err = fmt.Errorf("%w; %s in no file, and only in this report", err, trialsAre(unsaved))
+	switch n := len(unsaved); {
+	case n == 1:
+		err = fmt.Errorf("%w; 1 measured trial is in no file, and only in this report", err)
+	case n > 1:
+		err = fmt.Errorf("%w; %d measured trials are in no file, and only in this report", err, n)
 	}
 	if lost, ok := errors.AsType[*record.Displaced](err); ok {
 		if lost.Saved == "" {
@@ -552,21 +557,6 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 		path = lost.Saved
 	}
 	return a.leftBehind(fmt.Errorf("%w; resume the run with nettoll run --resume %s", err, path), left)
-}
-
-// measuredOf returns a run file as it would be with everything that this process has measured.
-func measuredOf(before *record.File, set record.Settings, measured []record.Trial, end record.End) *record.File {
-	return &record.File{
-		Run: before.Run, Trials: slices.Concat(before.Trials, measured), Resumes: append(slices.Clone(before.Resumes), record.Resume{Settings: &set}),
-		Ends: append(slices.Clone(before.Ends), end), Spent: before.Spent + end.Elapsed,
-	}
-}
-
-func trialsAre(n int) string {
-	if n == 1 {
-		return "1 measured trial is"
-	}
-	return fmt.Sprintf("%d measured trials are", n)
 }
 
 // leftBehind says what could not be removed, whatever the command itself ended with: a status, or an interrupt, has no text that it

@@ -186,7 +186,7 @@ func shapeDevice(n *nl.NS, device string, shape platform.Underlay) error {
 		return nil
 	}
 	bytesPerSecond := shape.Rate / 8
-	burst := uint32(max(bytesPerSecond/100, 64<<10)) // bytes
+	burst := uint32(shape.Burst())
 	q := &netlink.Tbf{
 		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: l.Attrs().Index, Parent: parent, Handle: netlink.MakeHandle(2, 0)},
 		Rate:       bytesPerSecond,

@@ -37,10 +37,10 @@ func coldFlows(n, of int, inTurns bool) []record.Warning {
 }
 
 // pace returns warnings about traffic that did not keep its given pace. Each flow is allowed the
-// one item that it was about to send at an edge of the window.
+// one item, or what is sent at once, that it was about to send at an edge of the window.
 func (t *trial) pace(sent datagrams, m map[string]record.Metric) []record.Warning {
 	flows, seconds := float64(len(t.flows)), t.job.Duration.Seconds()
-	message := float64(t.options.MessageSize) * 8 / 1e6 // Mbit
+	message, rate := float64(t.options.MessageSize)*8/1e6, float64(t.options.Bandwidth)/1e6 // Mbit, Mbit/s
 	offered := float64(sent.Expected) * message / seconds
 	if t.traffic.name == record.TCPStream {
 		offered = m[record.Throughput].Value / 1e6
@@ -50,7 +50,7 @@ func (t *trial) pace(sent datagrams, m map[string]record.Metric) []record.Warnin
 	}
 	return append(
 		kept("transactions per second", flows*float64(t.options.Rate), m[record.TransactionRate].Value, 1),
-		kept("Mbit/s of payload", flows*float64(t.options.Bandwidth)/1e6, offered, message)...)
+		kept("Mbit/s of payload", flows*rate, offered, max(message, rate*trainTime.Seconds()))...)
 }
 
 // warnings collects the warnings of all parties, each once.
