@@ -300,8 +300,8 @@ func unshaped(t *record.Trial, link platform.Underlay, payload uint64, windows i
 	if float64(payload) <= tolerance*float64(link.Rate)/8*t.Window+float64(link.Burst()*uint64(max(1, windows))) {
 		return ""
 	}
-	return fmt.Sprintf("the link should let through %s bit/s, and %s bit/s of payload crossed it: it is no longer shaped",
-		oneline.Number(float64(link.Rate), 3), oneline.Number(float64(payload)*8/t.Window, 3))
+	return fmt.Sprintf("the link should let through %s Mbit/s, and %s Mbit/s of payload crossed it: it is no longer shaped",
+		oneline.Number(float64(link.Rate)/1e6, 3), oneline.Number(float64(payload)*8/1e6/t.Window, 3))
 }
 
 // verdict describes what is wrong with a path, or returns "".

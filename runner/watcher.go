@@ -259,8 +259,11 @@ func (w *watcher) unused(payload uint64) string {
 			return ""
 		}
 	}
-	names := record.Each(w.daemons, func(d network.Daemon) string { return d.Name })
-	return "path not proved: the payload should cross " + strings.Join(names, ", ") + ", and no CPU time was used there"
+	which := w.daemons[0].Name
+	if n := len(w.daemons); n > 1 {
+		which = fmt.Sprintf("%s or others (%d in all)", which, n)
+	}
+	return "path not proved: the payload should cross " + which + ", and no CPU time was used there"
 }
 
 // ofNodes returns the CPU time of the daemons of nodes between the edges of turns, scaled in proportion to the time: most of
