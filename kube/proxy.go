@@ -11,6 +11,7 @@ import (
 	"nettoll/internal/nl"
 	"nettoll/internal/nsexec"
 	"nettoll/internal/plumb"
+	"nettoll/internal/wrap"
 	"nettoll/platform"
 )
 
@@ -25,6 +26,7 @@ type ProxyMode struct {
 
 	list  func(six bool) []string // the command that prints the rules, or elements of a set, of an IP version
 	entry *regexp.Regexp          // matches the rule, or element, of a service's port that has an endpoint; with the service's address
+	drops func(six bool) []string // the command that prints the rule which drops packets to addresses that no service has; nil: there is none
 }
 
 // Modes of kube-proxy. With rules, the entries of all services change at once, after the rules that they lead to were made. Packets to
@@ -47,13 +49,12 @@ var (
 		Name: "nftables", About: "kube-proxy's nftables rules translate",
 		Programs: []daemon.Program{{Name: "nft", Get: platform.Install("nftables"), InPath: true}},
 		list: func(six bool) []string {
-			family := "ip"
-			if six {
-				family = "ip6"
-			}
-			return []string{"nft", "list", "map", family, "kube-proxy", "service-ips"}
+			return []string{"nft", "list", "map", nftFamily(six), "kube-proxy", "service-ips"}
 		},
 		entry: regexp.MustCompile(`([0-9a-f:.]+) \. \w+ \. \S+ : goto service-`),
+		drops: func(six bool) []string {
+			return []string{"nft", "list", "chain", nftFamily(six), "kube-proxy", "cluster-ips-check"}
+		},
 	}
 	IPVS = ProxyMode{
 		Name: "ipvs", About: "the kernel's IP Virtual Server, which kube-proxy configures, translates",
@@ -107,12 +108,11 @@ func (m ProxyMode) Serves(ctx context.Context, node platform.Host, want map[neti
 // ports for which it does.
 func (m ProxyMode) served(ctx context.Context, node platform.Host, six bool) (map[netip.Addr]int, error) {
 	ports := map[netip.Addr]int{}
-	command := m.list(six)
-	var out strings.Builder
-	if err := nsexec.Run(ctx, node, platform.Command{Path: command[0], Args: command[1:], Stdout: &out}); err != nil {
-		return nil, fmt.Errorf("%s: %w", command[0], err)
+	rules, err := output(ctx, node, m.list(six))
+	if err != nil {
+		return nil, err
 	}
-	for _, found := range m.entry.FindAllStringSubmatch(out.String(), -1) {
+	for _, found := range m.entry.FindAllStringSubmatch(rules, -1) {
 		if at, err := netip.ParseAddr(found[1]); err == nil {
 			ports[at]++
 		}
@@ -129,6 +129,40 @@ func (m ProxyMode) served(ctx context.Context, node platform.Host, six bool) (ma
 		ports[at] = min(n, have[at])
 	}
 	return ports, err
+}
+
+// DropsOthers returns an error unless a node drops packets to addresses in the range of services that no service has, where the mode
+// does so. kube-proxy learns of the range apart from services, and may have written the rules of these before: it writes the one of
+// the range with all others, once it has to write all of them, such as when labels of its node change, and otherwise an hour later
+// (Kubernetes 1.33, OnServiceCIDRsChanged and syncProxyRules in pkg/proxy/nftables/proxier.go).
+func (m ProxyMode) DropsOthers(ctx context.Context, node platform.Host) error {
+	if m.drops == nil {
+		return nil
+	}
+	for i, of := range ServiceRange() {
+		rules, err := output(ctx, node, m.drops(i == 1))
+		if err != nil {
+			return err
+		}
+		if !strings.Contains(rules, of.String()) {
+			return fmt.Errorf("%s does not drop packets to the addresses in %s that no service has (kube-proxy does since Kubernetes 1.33)", node.Name(), of)
+		}
+	}
+	return nil
+}
+
+func nftFamily(six bool) string {
+	if six {
+		return "ip6"
+	}
+	return "ip"
+}
+
+// output returns what a command on a node prints.
+func output(ctx context.Context, node platform.Host, command []string) (string, error) {
+	var out strings.Builder
+	err := nsexec.Run(ctx, node, platform.Command{Path: command[0], Args: command[1:], Stdout: &out})
+	return out.String(), wrap.Error(err, "%s", command[0])
 }
 
 // ServiceRange returns the range of the addresses of services, the --service-cluster-ip-range. That of IPv6

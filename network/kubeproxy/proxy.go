@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"slices"
+	"strconv"
+	"sync"
+	"time"
 
 	"nettoll/internal/atonce"
 	"nettoll/internal/daemon"
@@ -61,9 +65,37 @@ func (n *build) startProxies(ctx context.Context, c *kube.Server, want map[netip
 		return daemon.Start(ctx, &n.Stack, h, daemon.Spec{
 			Name: kube.Proxy, Path: n.Programs[kube.Proxy], Patience: kube.ProxyPatience(n.Topo.Services), Complaint: kube.Complaint,
 			Args:  n.mode.Args(c.Config(kube.Admin), h.Name()),
-			Ready: func(ctx context.Context) error { return n.mode.Serves(ctx, h, want) },
+			Ready: n.ready(c, h, want),
 		})
 	})
+}
+
+// anew is how often kube-proxy may be had write all its rules: it writes rules once a second.
+const anew = time.Second
+
+// onServices is called when a host first has the rules of its services. Tests change it.
+var onServices = func(*plumb.Host) error { return nil }
+
+// ready returns what returns nil once the kube-proxy of a host has written all rules. A label of its node is changed until it has.
+func (n *build) ready(c *kube.Server, h *plumb.Host, want map[netip.Addr]int) func(context.Context) error {
+	var labels int
+	var last time.Time
+	first := sync.OnceValue(func() error { return onServices(h) })
+	return func(ctx context.Context) error {
+		if err := n.mode.Serves(ctx, h, want); err != nil {
+			return err
+		}
+		if err := first(); err != nil {
+			return err
+		}
+		missing := n.mode.DropsOthers(ctx, h)
+		if missing == nil || time.Since(last) < anew {
+			return missing
+		}
+		labels, last = labels+1, time.Now()
+		label := map[string]any{"metadata": map[string]any{"labels": map[string]string{"nettoll/rules": strconv.Itoa(labels)}}}
+		return errors.Join(missing, c.Ask(ctx, http.MethodPatch, node(h).Path(), label, nil))
+	}
 }
 
 // inForce returns when all hosts have the rules of the services that want has.

@@ -13,6 +13,7 @@ import (
 
 	"nettoll/internal/await"
 	"nettoll/internal/nsexec"
+	"nettoll/internal/plumb"
 	"nettoll/internal/testutil/iferr"
 	"nettoll/kube"
 	"nettoll/network"
@@ -40,15 +41,35 @@ func TestLastService(t *testing.T) {
 	}
 }
 
-// TestRangeOfServices checks that kube-proxy has the rule that it makes of the range of the addresses of services: the API server
-// tells it none by itself.
+// TestRangeOfServices checks that kube-proxy has the rules that it makes of the ranges of the addresses of services: the API server
+// tells it none by itself, and kube-proxy can have written the rules of services before it knows of the ranges, which the test
+// provokes.
 func TestRangeOfServices(t *testing.T) {
+	list := func(h platform.Host, family string) string {
+		var rules strings.Builder
+		iferr.Error(t, nsexec.Run(t.Context(), h, platform.Command{Path: "nft", Args: []string{"list", "chain", family, "kube-proxy", "cluster-ips-check"}, Stdout: &rules}))
+		return rules.String()
+	}
+	ranges := map[string]string{"ip": kube.ServiceRange()[0].String(), "ip6": kube.ServiceRange()[1].String()}
+	t.Cleanup(kubeproxy.OnServices(func(h *plumb.Host) error {
+		for family, of := range ranges {
+			if err := nsexec.Run(t.Context(), h, platform.Command{Path: "nft", Args: []string{"flush", "chain", family, "kube-proxy", "cluster-ips-check"}}); err != nil {
+				return err
+			}
+			if rules := list(h, family); strings.Contains(rules, of) {
+				t.Errorf("the rule is not gone, so that the test proves nothing:\n%s", rules)
+			}
+		}
+		return nil
+	}))
 	at := slices.IndexFunc(kubeproxy.All(nil), func(d network.Driver) bool { return d.Name == "kube-proxy-nftables" })
 	n := networktest.Build(t, kubeproxy.All(nil)[at], networktest.Pair)
-	var rules strings.Builder
-	iferr.Fatal(t, nsexec.Run(t.Context(), n.Hosts[0], platform.Command{Path: "nft", Args: []string{"list", "chain", "ip", "kube-proxy", "cluster-ips-check"}, Stdout: &rules}))
-	if want := "ip daddr " + kube.ServiceRange()[0].String(); !strings.Contains(rules.String(), want) {
-		t.Errorf("no %q in:\n%s", want, rules.String())
+	for _, h := range n.Hosts {
+		for family, of := range ranges {
+			if rules := list(h, family); !strings.Contains(rules, family+" daddr "+of+" drop") {
+				t.Errorf("%s does not drop packets to %s:\n%s", h.Name(), of, rules)
+			}
+		}
 	}
 }
 
