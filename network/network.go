@@ -285,7 +285,9 @@ type Count struct {
 	// IP is Bytes, but with what IP has received by the device in place of what the device has counted as received; 0 is not
 	// known. It is never more than Bytes where the device counts all that it receives.
 	IP uint64
-	At Joint
+	// MTU of the device, in bytes; 0 if it was not read.
+	MTU int
+	At  Joint
 }
 
 // Joint describes how a device is attached to others. As long as it stays the same, so does the

@@ -9,11 +9,13 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strconv"
 	"sync"
 
 	"nettoll/agent"
 	"nettoll/internal/atonce"
 	"nettoll/internal/wrap"
+	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/sampler"
@@ -239,11 +241,10 @@ func (s *session) borrowed() bool {
 
 // facts asks every endpoint for its facts, once for each role.
 func facts(ctx context.Context, links []link) ([]record.Endpoint, error) {
-	all := endsOf(links)
-	out, err := answers[record.Endpoint](ctx, all, sampler.MethodEndpoint, peerOf)
-	for i, e := range all {
-		out[i].Name, out[i].Role, out[i].Address = e.Name(), e.role, e.own.String()
+	out, err := configured(ctx, links)
+	for i, e := range endsOf(links) {
 		known := e.Facts()
+		out[i].Role, out[i].Address = e.role, e.own.String()
 		out[i].Host, out[i].Open, out[i].Platform, out[i].Resources = e.OnHost(), known.Around.Open, known.About, known.Resources
 		if known.NIC == nil || err != nil {
 			continue
@@ -253,6 +254,58 @@ func facts(ctx context.Context, links []link) ([]record.Endpoint, error) {
 		out[i].NIC = &card
 	}
 	return out, err
+}
+
+// configured asks every endpoint how it is set up, once for each role.
+func configured(ctx context.Context, links []link) ([]record.Endpoint, error) {
+	all := endsOf(links)
+	out, err := answers[record.Endpoint](ctx, all, sampler.MethodEndpoint, peerOf)
+	for i, e := range all {
+		out[i].Name = e.Name()
+	}
+	return out, err
+}
+
+// altered describes what was not as it had been when the network was first looked at, or returns "": figures of a network that
+// changes are those of no network. before and after are the endpoints of the trial. What is connected to what is not part of it; see
+// changed.
+func (s *session) altered(p *proof, before, after []record.Endpoint) string {
+	hops, was, is := p.taken()
+	return cmp.Or(s.unlike(settingsOf(before, hops, was)), s.unlike(settingsOf(after, hops, is)))
+}
+
+// unlike describes the first setting that differs from what it was, or returns "".
+func (s *session) unlike(now map[string]string) string {
+	for _, what := range slices.Sorted(maps.Keys(now)) {
+		was, known := s.had[what]
+		if !known {
+			s.had[what] = now[what]
+		} else if was != now[what] {
+			return fmt.Sprintf("the network was changed: %s was %s at first, and is %s now", what, was, now[what])
+		}
+	}
+	return ""
+}
+
+// settingsOf returns what endpoints and devices are recorded to have that must stay as it is, by what it is.
+func settingsOf(ends []record.Endpoint, hops []network.Hop, counts []network.Count) map[string]string {
+	all := map[string]string{}
+	for _, e := range ends {
+		device := e.Name + "/" + e.Device
+		all["the MTU of "+device], all["the qdisc of "+device] = strconv.Itoa(e.MTU), cmp.Or(e.Qdisc, "none")
+		for name, on := range e.Offloads {
+			all[name+" of "+device] = map[bool]string{true: "on", false: "off"}[on]
+		}
+		for key, value := range e.Sysctls {
+			all[key+" of "+e.Name] = cmp.Or(value, "empty")
+		}
+	}
+	for i, h := range hops {
+		if mtu := counts[i].MTU; mtu > 0 {
+			all["the MTU of "+h.Name] = strconv.Itoa(mtu)
+		}
+	}
+	return all
 }
 
 // place records the CPUs to which the processes of the endpoints are pinned, or which they have for themselves.

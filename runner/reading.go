@@ -119,18 +119,22 @@ func names(links []link) []string { return record.Each(endsOf(links), end.Name) 
 
 // changed describes how the path differs from before, or returns "".
 func changed(p *proof, before, after reading, bridge func(host string, index int) string) string {
-	var hops []network.Hop
-	var was, is []network.Count
-	for i, h := range p.hops {
-		if !h.May || slices.ContainsFunc(p.found, func(f network.Hop) bool { return f.Name == h.Name }) {
-			hops, was, is = append(hops, h), append(was, p.before[i]), append(is, p.after[i])
-		}
-	}
+	hops, was, is := p.taken()
 	what := cmp.Or(moved(hops, was, is, bridge), rerouted(before.routes, after.routes))
 	if what == "" {
 		return ""
 	}
 	return "the path changed during the trial: " + what
+}
+
+// taken returns the hops that the payload took, with their counts before and after the trial.
+func (p *proof) taken() (hops []network.Hop, was, is []network.Count) {
+	for i, h := range p.hops {
+		if !h.May || slices.ContainsFunc(p.found, func(f network.Hop) bool { return f.Name == h.Name }) {
+			hops, was, is = append(hops, h), append(was, p.before[i]), append(is, p.after[i])
+		}
+	}
+	return hops, was, is
 }
 
 // moved describes which device is no longer connected as it was, or returns "". bridge returns the

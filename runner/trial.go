@@ -236,6 +236,10 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	if err != nil {
 		return err
 	}
+	ends, err := configured(ctx, links)
+	if err != nil {
+		return err
+	}
 	t.Counters = sampler.Delta(a.before.counters, after.counters)
 	idle, watched := a.at.idle()
 	idle = max(0, idle)
@@ -277,7 +281,7 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	t.Warnings = append(t.Warnings, s.r.shares(t.Endpoints)...)
 	t.Status = record.OK
 	if wrong := cmp.Or(verdict(t.Path), astray(t.Endpoints, t.Path), a.watch.unused(res.Bytes), unshaped(t, s.topo.Underlay, res.Bytes, len(a.watch.turns)), changed(p, a.before, after, s.bridge),
-		unexpected, a.uncontrolled(res)); wrong != "" {
+		s.altered(p, t.Endpoints, ends), unexpected, a.uncontrolled(res)); wrong != "" {
 		t.Status, t.Reason = record.Invalid, wrong
 	}
 	return nil

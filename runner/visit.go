@@ -117,7 +117,7 @@ func each(visits []plan.Visit, do func(i int, v plan.Visit)) {
 func (r *Runner) buildAll(ctx context.Context, g plan.Group) []*session {
 	all := make([]*session, len(g.Visits))
 	build := func(i int, v plan.Visit) {
-		s := &session{r: r, agents: agents{}, began: time.Now()}
+		s := &session{r: r, agents: agents{}, had: map[string]string{}, began: time.Now()}
 		if all[i] = s; ctx.Err() == nil {
 			if s.network, s.topo, s.broke = r.build(ctx, v); s.broke == nil {
 				s.unheard = s.wake(ctx, v)
@@ -276,6 +276,7 @@ type session struct {
 	greeted     map[network.Family]bool // families over which a packet has crossed between all pairs
 	conditioned bool                    // the endpoints are in the state that the cells require
 	restores    []func() error          // of devices of hosts that were changed for that
+	had         map[string]string       // settings that must stay as they were; see altered
 	known       map[string]device       // of hosts, by "<host>/<device>", once they have been read
 	indexes     map[string]int          // of the known devices
 }
