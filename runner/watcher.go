@@ -445,7 +445,7 @@ func foreignTraffic(t *record.Trial, p *proof, before, after map[string]port, pa
 	}
 	if packets > most {
 		return []record.Warning{{Code: record.WarnForeignPackets, Text: fmt.Sprintf(
-			"%d packets crossed %s, which leads to a container that takes no part in the trial: something else sent traffic through the network", packets, where)}}
+			"%d packets crossed %s, which leads to a container that takes no part in the trial: something else sent traffic through the network, or a bridge sends payload to all of its ports", packets, where)}}
 	}
 	where, packets = forEverybody(t)
 	return record.Warn(packets > most, record.WarnForeignPackets,

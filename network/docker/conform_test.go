@@ -30,7 +30,7 @@ func TestConformance(t *testing.T) {
 	for _, tech := range docker.All() {
 		all = append(all, tech)
 	}
-	all = append(all, kernel.SharedNS(), kernel.Veth(), kernel.PipeworkVeth(), kernel.PipeworkMacvlan(), kernel.IPTables(), kernel.VXLAN())
+	all = append(all, kernel.Veth(), kernel.PipeworkVeth(), kernel.PipeworkMacvlan(), kernel.IPTables(), kernel.VXLAN())
 	for _, tech := range ovs.All(nil) {
 		if tech.Name == "ovs-userspace-tso" {
 			all = append(all, tech)
