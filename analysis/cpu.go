@@ -123,6 +123,9 @@ func hostsOf(t *record.Trial, which func(record.Endpoint) bool) (hosts []string,
 
 // wholeHosts returns the CPU time of separate machines beyond their idle use.
 func wholeHosts(t *record.Trial, hosts []string) (seconds float64, known bool) {
+	if !t.CPU.Machine.Known() {
+		return 0, false
+	}
 	for _, name := range hosts {
 		i := slices.IndexFunc(t.CPU.Hosts, func(h record.HostCPU) bool { return h.Host == name })
 		if i < 0 {

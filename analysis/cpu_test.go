@@ -51,6 +51,9 @@ func TestLoadsOfHosts(t *testing.T) {
 			t.CPU.Hosts = []record.HostCPU{{Host: "h1", Busy: 1.5, Idle: 0.25}, {Host: "h2", Busy: 2}, {Host: "h3", Busy: 1, Idle: 0.5}}
 		}, (2 + 0) / 2.0, 0.5, 0.875 / 2},
 		{"a machine that is missing", func(t *record.Trial) { t.CPU.Hosts = []record.HostCPU{{Host: "h1", Busy: 1.5}} }, unknown, 0.75, 0.875 / 2},
+		{"machines that were read too late", func(t *record.Trial) {
+			t.CPU.Machine, t.CPU.Hosts = record.MachineCPU{}, []record.HostCPU{{Host: "h1"}, {Host: "h2"}, {Host: "h3"}}
+		}, unknown, unknown, unknown},
 	} {
 		row := rowOf(t, Analyze(fileOf(twoHosts(c.change))), "flannel-udp")
 		for name, want := range map[string]float64{CPUClientHost: c.client, CPUServerHost: c.server, CPUShared: c.shared} {

@@ -163,7 +163,7 @@ type Resting struct {
 	CPU     float64 `json:"cpu_s"`                // of all daemons together
 }
 
-// HostCPU is the CPU time of a host that is a separate machine.
+// HostCPU is the CPU time of a host that is a separate machine. It is not known where that of all machines is not; see MachineCPU.
 type HostCPU struct {
 	Host string  `json:"host"` // as named by its endpoints
 	Busy float64 `json:"busy_s"`

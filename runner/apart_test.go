@@ -118,6 +118,16 @@ func TestTurnsThatWereReadLate(t *testing.T) {
 			t.Errorf("late: %s: %v CPU seconds, %v, %v, want %v", c.name, use.Machine.Busy, doubts, err, c.want)
 		}
 	}
+	// Machines are told apart even so.
+	late := func(second, idle float64) edge {
+		e := edge{machines: []sampler.Snapshot{idling(second, idle), idling(second, idle)}}
+		e.lateBy(time.Second)
+		return e
+	}
+	w := watcher{at: &machines{all: []*machine{{name: "a", idle: idle}, {name: "b", idle: idle}}}, turns: []turnUse{{from: late(0, 0), to: late(1, 0.6), window: 0.75}}}
+	if use, _, err := w.use(0.75, 0); err != nil || !slices.Equal(use.Hosts, []record.HostCPU{{Host: "a"}, {Host: "b"}}) || use.Machine.Known() {
+		t.Errorf("%+v, %v", use, err)
+	}
 }
 
 // TestMachinesElsewhereAreWatchedMoreThanOnce checks that the observations of a machine before each

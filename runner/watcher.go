@@ -212,7 +212,8 @@ func (w *watcher) use(window, idle float64) (record.CPUUse, []record.Warning, er
 		why = "its CPUs would have been busy for more than all of the time"
 	}
 	if why != "" {
-		use.Machine, use.Hosts = record.MachineCPU{PerCPU: []record.CPUSample{}}, nil
+		use.Machine = record.MachineCPU{PerCPU: []record.CPUSample{}}
+		use.Hosts = record.Each(use.Hosts, func(h record.HostCPU) record.HostCPU { return record.HostCPU{Host: h.Host} }) // they are still apart
 		doubts = append(doubts, record.Warning{Code: record.WarnCPULate, Text: "what the traffic cost in CPU time is not known: " + why})
 	}
 	for i, d := range w.daemons {
