@@ -108,7 +108,9 @@
 // There are two exceptions, so that a flow that stands still is not left out. A transaction that
 // began before t0 and ends after t1 is the only one of its flow, and counts; so transactions that
 // take longer than W occur as often as their share of time suggests, L/W times as often as they
-// begin. And a thread that had no CPU between two transactions for all of the window counts the
+// begin. Where networks take turns it counts in the first of its flow's windows that count, and
+// covers the others: each copy would have all of its latency, most of which was spent in turns of
+// other networks. And a thread that had no CPU between two transactions for all of the window counts the
 // next one, with nothing covered.
 //
 // A transaction that has not ended lastWait after the window counts with the age that it has

@@ -46,6 +46,7 @@ type flow struct {
 	sent, got int   // bytes of the message in progress
 	number    int64 // of the transaction in progress, where transactions are numbered; bytes of a stream with a given rate
 	begun     int64
+	recorded  int64 // when the last transaction began that counts
 	spin      int64 // ns before an answer, see Spinning
 	latencies *latencies
 	connects  *latencies // of making connections

@@ -144,8 +144,8 @@ func TestPacedTransactionsOfTurns(t *testing.T) {
 	}
 }
 
-// TestTransactionOfSeveralTurns checks that a transaction that lasts for whole windows counts in
-// each.
+// TestTransactionOfSeveralTurns checks that a transaction that lasts for whole windows counts in a cold one, and in the first of
+// the others.
 func TestTransactionOfSeveralTurns(t *testing.T) {
 	f := inTurns(exchange())
 	exchangeTo(f, 500, 13500)
@@ -158,6 +158,25 @@ func TestTransactionOfSeveralTurns(t *testing.T) {
 		if h := of.l.histogram(); h.TotalCount() != of.n || h.Max() < 13000 || h.Max() > 13000*101/100 {
 			t.Errorf("%s: %d transactions, the longest of %d ns, want %d, and 13000", of.turns, h.TotalCount(), h.Max(), of.n)
 		}
+	}
+}
+
+// TestTransactionCountsOnce checks that a transaction that lasts for several windows counts in the first of those that count, and covers
+// the others.
+func TestTransactionCountsOnce(t *testing.T) {
+	f := inTurns(exchange())
+	exchangeTo(f, 500, 2500)
+	exchangeTo(f, 11500, 23500)
+	if h := f.counted.histogram(); h.TotalCount() != 1 || h.Max() < 12000 || h.Max() > 12000*101/100 {
+		t.Errorf("%d transactions, the longest of %d ns, want 1, and 12000", h.TotalCount(), h.Max())
+	}
+	for i, w := range f.past[1:] {
+		if w.covered != w.closes-w.opens {
+			t.Errorf("%d ns of the window %d are covered, want all %d", w.covered, i+1, w.closes-w.opens)
+		}
+	}
+	if len(f.past) != 3 {
+		t.Errorf("%d windows", len(f.past))
 	}
 }
 

@@ -119,14 +119,21 @@ func (f *flow) ends() bool {
 //
 // Transactions that began in the window count, whenever they end: whether one counts does not
 // depend on how long it takes. One that began before the window and ended after it counts too, as
-// the only one of its flow: it took at least as long as the window.
+// the only one of its flow: it took at least as long as the window. In turns it counts once, however
+// many windows it covers. Requests that were due before the window do not: of a paced flow, those
+// that were due in it count, see overdue.
 //
 //go:nosplit
 func (f *flow) ended() {
-	if f.begun >= f.closes || f.begun < f.opens && f.now < f.closes || f.closed.Load() {
+	if f.begun >= f.closes || f.begun < f.opens && (f.now < f.closes || f.open) || f.closed.Load() {
 		return
 	}
-	f.latencies.add(f.now - f.begun)
+	if f.begun != f.recorded {
+		f.latencies.add(f.now - f.begun)
+	}
+	if f.turn >= f.session.cold {
+		f.recorded = f.begun
+	}
 	f.covered += min(f.now, f.closes) - max(f.begun, f.opens) // meaningless for an open loop
 }
 

@@ -215,6 +215,22 @@ func TestOverdueRequestsCount(t *testing.T) {
 	}
 }
 
+// TestRequestDueBeforeTheWindow checks that only requests count that were due in it, even if one from before was under way all the time.
+func TestRequestDueBeforeTheWindow(t *testing.T) {
+	k := exchange()
+	k.client, k.open = newPacedRequester, true
+	f := measured(k)
+	if _, err := newPacedRequester(f, record.Options{RequestSize: 1, ResponseSize: 1, Rate: 1e8}); err != nil {
+		t.Fatal(err)
+	}
+	f.pace.begins = f.begins
+	f.number = 100
+	exchangeTo(f, f.pace.due(99), 2500)
+	if f.latencies.count() != 100 || f.unfinished != 100 {
+		t.Errorf("%d counted, %d of them unfinished, want the 100 that were due", f.latencies.count(), f.unfinished)
+	}
+}
+
 func TestLowestOfASlot(t *testing.T) {
 	for _, ns := range []int64{0, 1, 2047, 2048, 2049, 4095, 4096, 1e6, 123_456_789, highestLatency} {
 		low := lowest(slot(ns))
