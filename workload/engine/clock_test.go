@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -228,6 +229,34 @@ func TestLateStartOfAColdTurn(t *testing.T) {
 	first := turn{begins: 0, opens: 1000, closes: 2000}
 	if counts, cold := tolerated(first, 0), tolerated(first, 1); counts != 10 || cold != 875 {
 		t.Errorf("%d and, if it is cold, %d", counts, cold)
+	}
+}
+
+// TestNothingEndedBeforeTheLoad checks that all other figures stand if no transaction ended before the load began.
+func TestNothingEndedBeforeTheLoad(t *testing.T) {
+	encoded := func(each ...int64) string {
+		l := newLatencies()
+		for _, ns := range each {
+			l.add(ns)
+		}
+		e, err := encodeSum([]*latencies{l})
+		iferr.Fatal(t, err)
+		return e
+	}
+	for _, c := range []struct {
+		unloaded []int64
+		codes    []string
+	}{{[]int64{200}, nil}, {nil, []string{WarnNoUnloaded}}} {
+		run := &trial{traffic: latencyUnderLoad(), job: workload.Job{Duration: time.Second}, clients: []*party{
+			{window: startResult{windowResult: windowResult{Latencies: encoded(1000), Unloaded: encoded(c.unloaded...)}}},
+		}}
+		r := workload.Result{Metrics: map[string]record.Metric{}}
+		iferr.Error(t, run.addLatency(&r, 1))
+		added, known := r.Metrics[record.LatencyAdded]
+		codes := record.Each(r.Warnings, func(w record.Warning) string { return w.Code })
+		if r.Metrics[record.LatencyP50].Value != 1e-6 || known != (c.codes == nil) || known && added.Value != 0.8e-6 || !slices.Equal(codes, c.codes) {
+			t.Errorf("%v before the load: %v, %v", c.unloaded, r.Metrics, r.Warnings)
+		}
 	}
 }
 

@@ -67,7 +67,7 @@ func (t *trial) result() (workload.Result, error) {
 		rate := r.Metrics[record.Throughput].Value / 8 / float64(t.options.MessageSize)
 		r.Metrics[record.PacketRate] = record.Measured(record.PacketRate, rate)
 	}
-	r.Warnings = append(append(t.warnings(), starved...), t.pace(packets, r.Metrics)...)
+	r.Warnings = append(r.Warnings, append(append(t.warnings(), starved...), t.pace(packets, r.Metrics)...)...)
 	r.Congestion = t.controls()
 	return r, nil
 }
@@ -191,7 +191,9 @@ func (t *trial) addLatency(r *workload.Result, seconds float64) error {
 		return err
 	}
 	if unloaded.TotalCount() == 0 {
-		return fmt.Errorf("%s: no transaction ended before the load began, in a warm-up of %v: use a longer one (--warmup)", t.traffic.name, t.job.Warmup)
+		r.Warnings = append(r.Warnings, record.Warning{Code: WarnNoUnloaded, Text: fmt.Sprintf(
+			"what the load adds to the latency is not known: no transaction ended before it began, in a warm-up of %v (a longer one would help)", t.job.Warmup)})
+		return nil
 	}
 	set(record.LatencyAdded, float64(r.Latency.P50-unloaded.ValueAtPercentile(50)))
 	return nil

@@ -6,8 +6,11 @@ import (
 	"nettoll/workload"
 )
 
-// WarnStrangers is the code of the warning that others tried to take part in a trial.
-const WarnStrangers = "strangers"
+// Codes of warnings that only the engine gives.
+const (
+	WarnStrangers  = "strangers"           // others tried to take part in a trial
+	WarnNoUnloaded = "no-unloaded-latency" // what a load adds to the latency is not known
+)
 
 // A generator that spends more than generatorShare of its CPU time in user space gets a warning: all
 // work of the network is done by the kernel. Below generatorLeast seconds of CPU time the split into
