@@ -100,6 +100,7 @@ func (b bound) more(rounds int) string {
 	if b.gaveUp {
 		return anew
 	}
+	rounds = min(rounds, MostRounds)
 	limit := ""
 	if b.maxRounds > 0 && b.maxRounds < rounds {
 		limit = fmt.Sprintf(" --max-rounds %d", rounds)

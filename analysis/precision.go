@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"nettoll/plan"
 	"nettoll/record"
 )
 
@@ -269,7 +270,7 @@ func preferred(n int) int {
 // MostRounds is the largest forecast of rounds that reports give: runs
 // do not have more. mostForecast stands for everything beyond.
 const (
-	MostRounds   = 10_000
+	MostRounds   = plan.MostRounds
 	mostForecast = 100_000
 )
 

@@ -200,7 +200,7 @@ func TestLoadErrors(t *testing.T) {
 		{"negative duration", head + "duration: -1s\n", `x.yaml:2:11: duration: must be above zero, is -1s; write a length of time such as 300ms`},
 		{"zero duration", head + "duration: 0\n", `x.yaml:2:11: duration: must be above zero, is 0s; write a length of time such as 300ms`},
 		{"short duration", head + "duration: 1ms\n", `x.yaml:2:11: duration: 1ms is too short to measure CPU time; write at least 10ms`},
-		{"long duration", head + "duration: 25h\n", `x.yaml:2:11: duration: 25h0m0s is too long; write at most 24h0m0s`},
+		{"long duration", head + "duration: 2h\n", `x.yaml:2:11: duration: 2h0m0s is too long; write at most 1h0m0s`},
 		{"duration without unit", head + "duration: 10\n", `x.yaml:2:11: duration: the number 10 is not a length of time; write a number and its unit such as 300ms, 1s or 2m`},
 		{"list for duration", head + "duration: [1s]\n", `x.yaml:2:11: duration: a list is not a length of time; write a number and its unit such as 300ms, 1s or 2m`},
 		{"negative warmup", head + "warmup: -1ms\n", `x.yaml:2:9: warmup: must not be negative, is -1ms; write 0s for none`},

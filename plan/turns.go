@@ -487,7 +487,8 @@ func (c Contest) Beside(r *rand.Rand) []record.Cell {
 // its full rate by the end of a turn: on a shaped link, or when paced by BBR, whose model of the path is older than a
 // turn, as the machine's own congestion control may do, here or in a process on the path. Every ten seconds BBR probes for
 // 200 ms, in which it hardly sends: that is all of one slice in some, and next to nothing of a trial. Nor can it where a given rate leaves too little traffic in a
-// slice, where transactions are so large that they would last into the next turn, or where there are more than mostFlows flows.
+// slice, where transactions or writes are so large that they would last into the next turn, where there are more than mostFlows
+// flows, or where there are more slices than an agent can answer for at once.
 func takesTurns(c record.Cell, set record.Settings, able Able) bool {
 	o, flows := c.Options, c.Pairs()*max(c.Options.Streams, 1)
 	control := cmp.Or(o.Congestion, set.Congestion, record.MachinesOwn)
@@ -495,12 +496,21 @@ func takesTurns(c record.Cell, set record.Settings, able Able) bool {
 		control = record.MachinesOwn
 	}
 	return able.Turns(c.Tool, c.Workload) && c.Underlay == "" && control != record.MachinesOwn && !strings.HasPrefix(control, "bbr") &&
-		fillsSlice(c) && flows*(o.RequestSize+o.ResponseSize) <= mostExchanged && flows <= mostFlows
+		fillsSlice(c) && flows*(o.RequestSize+o.ResponseSize) <= mostExchanged && flows*o.MessageSize <= mostWritten && flows <= mostFlows &&
+		Slices(c.Workload, set) <= mostSlices
 }
 
 // mostExchanged is how many bytes the requests and responses of all flows may have together. When a slice is over, each flow
 // ends its transaction and sends a last request, which together take up to 4 ms over 1 Gbit/s.
 const mostExchanged = 256 << 10
+
+// mostWritten is how many bytes one write of each flow of a stream may have, all together. A sender notices that a slice is over
+// when its write returns: over 20 Gbit/s 0.2 ms after it with 1 MiB, 1 ms with 8 MiB, and 25 ms with 64 MiB, in the next turn.
+const mostWritten = 4 << 20
+
+// mostSlices is how many slices a network may have in a round. An agent answers for all of them at once, with up to 760 bytes for each
+// with mostFlows flows, in at most agent.MaxFrame bytes. The baseline has several times as many.
+const mostSlices = 5000
 
 // Least traffic of a given rate in a slice: what is cut off at the edges of the window is then at most a hundredth. The sender
 // of a stream stops with the slice, so that a message that is due later is missing in it.

@@ -704,6 +704,37 @@ func TestLargeTransactionsHaveWholeTrials(t *testing.T) {
 	}
 }
 
+// TestLargeWritesHaveWholeTrials checks that no write lasts into the turn of another network.
+func TestLargeWritesHaveWholeTrials(t *testing.T) {
+	set := record.Settings{Turns: true, Congestion: "cubic"}
+	able := Able{Turns: func(string, string) bool { return true }}
+	for _, c := range []struct {
+		o    record.Options
+		want bool
+	}{
+		{record.Options{MessageSize: 1 << 20}, true},
+		{record.Options{MessageSize: 128 << 10, Streams: mostFlows}, true},
+		{record.Options{MessageSize: 1 << 20, Streams: 8}, false},
+		{record.Options{MessageSize: 64 << 20}, false},
+	} {
+		cell := cellOf("bridge", record.TCPStream)
+		cell.Options = c.o
+		if got := takesTurns(cell, set, able); got != c.want {
+			t.Errorf("%+v takes turns: %v", c.o, got)
+		}
+	}
+}
+
+// TestManySlices checks that a network does not have more turns than an agent can answer for.
+func TestManySlices(t *testing.T) {
+	able := Able{Turns: func(string, string) bool { return true }}
+	for minutes, want := range map[float64]bool{2: true, 60: false} {
+		if got := takesTurns(cellOf("bridge", record.TCPRR), record.Settings{Turns: true, Congestion: "cubic", Duration: 60 * minutes}, able); got != want {
+			t.Errorf("%v minutes of tcp_rr in turns: %v", minutes, got)
+		}
+	}
+}
+
 // TestRelayedTrafficHasWholeTrials checks that a network does not take turns if its traffic is relayed with the machine's own
 // congestion control, which may be BBR, while others do.
 func TestRelayedTrafficHasWholeTrials(t *testing.T) {

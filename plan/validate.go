@@ -23,11 +23,14 @@ const (
 	MaxEndpoints = record.MaxContainers / 2
 	// MaxProcesses is how many client processes one container can have, which the ports of the servers limit.
 	MaxProcesses = (MaxServers*record.PortBlock - 1) / 2
+	// MostRounds is how many rounds a run can have.
+	MostRounds = 10_000
 
 	allPorts  = record.LastPort - record.FirstPort + 1
 	minWindow = 10 * time.Millisecond // the step of the kernel's clock of CPU time
 	maxTime   = 24 * time.Hour
-	maxPrice  = 1e6 // dollars per hour
+	maxWindow = time.Hour // what the engine can measure, and the longest latency of its histograms
+	maxPrice  = 1e6       // dollars per hour
 )
 
 // limits are the ranges of numbers and lists of numbers, by key, with the text of the error for one out of range.
@@ -41,8 +44,8 @@ var limits = []struct {
 	{"clients", 1, MaxEndpoints, "clients are not possible"},
 	{"processes", 1, MaxProcesses, "processes are not possible"},
 	{"together", 0, mostTogether, "networks at once are not possible"},
-	{"min_rounds", 1, 10_000, "rounds are not possible"},
-	{"max_rounds", 1, 10_000, "rounds are not possible"},
+	{"min_rounds", 1, MostRounds, "rounds are not possible"},
+	{"max_rounds", 1, MostRounds, "rounds are not possible"},
 }
 
 // Validate finds the first value that makes no sense, alone or together with another. The error is a *FieldError.
@@ -153,7 +156,8 @@ func (s Suite) checkTimes() error {
 		name  string
 		value time.Duration
 		least time.Duration
-	}{{"duration", s.Duration, minWindow}, {"warmup", s.Warmup, 0}, {"time_budget", s.TimeBudget, 0}} {
+		most  time.Duration
+	}{{"duration", s.Duration, minWindow, maxWindow}, {"warmup", s.Warmup, 0, maxWindow}, {"time_budget", s.TimeBudget, 0, maxTime}} {
 		switch {
 		case f.value <= 0 && f.least > 0:
 			return s.fault(f.name, "must be above zero, is %s; write a length of time such as 300ms", f.value)
@@ -161,8 +165,8 @@ func (s Suite) checkTimes() error {
 			return s.fault(f.name, "must not be negative, is %s; write 0s for none", f.value)
 		case f.value < f.least:
 			return s.fault(f.name, "%s is too short to measure CPU time; write at least %s", f.value, f.least)
-		case f.value > maxTime:
-			return s.fault(f.name, "%s is too long; write at most %s", f.value, maxTime)
+		case f.value > f.most:
+			return s.fault(f.name, "%s is too long; write at most %s", f.value, f.most)
 		}
 	}
 	if trial := s.Warmup + s.Duration; s.TimeBudget > 0 && s.TimeBudget < trial {
