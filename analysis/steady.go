@@ -74,12 +74,28 @@ func trendVariance(points []Point) float64 {
 	return variance / 18
 }
 
+// mostSloped is how many points a line is fitted to: the number of their slopes grows with the square of it.
+const mostSloped = 1000
+
+// thinned returns at most the given number of points, evenly spaced, with the first and the last.
+func thinned(points []Point, most int) []Point {
+	if len(points) <= most {
+		return points
+	}
+	out := make([]Point, most)
+	for i := range out {
+		out[i] = points[i*(len(points)-1)/(most-1)]
+	}
+	return out
+}
+
 // trendChange is the change from the first round to the last, as a share of the first, along the
 // Theil–Sen line through the logarithms, whose slope is the median of the slopes of all pairs of points:
 // Sen, Estimates of the regression coefficient based on Kendall's tau, JASA 63 (1968). A line through
 // logarithms is above 0 everywhere, so no value falls by more than 100 %. It is 0 if a value is 0.
 func trendChange(points []Point) float64 {
 	var slopes []float64
+	points = thinned(points, mostSloped)
 	for i, a := range points {
 		for _, b := range points[i+1:] {
 			if a.Value <= 0 || b.Value <= 0 {

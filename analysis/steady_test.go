@@ -66,6 +66,10 @@ func TestTrendChange(t *testing.T) {
 	if got := trendChange(rising(4, func(int) float64 { return 0 })); got != 0 {
 		t.Errorf("change of zeros is %v", got)
 	}
+	// Of a long series, points are left out.
+	if got := trendChange(rising(5001, func(i int) float64 { return math.Exp(float64(i) / 5000) })); math.Abs(got-math.Expm1(1)) > 1e-9 {
+		t.Errorf("change %v, want %v", got, math.Expm1(1))
+	}
 }
 
 // permute calls f with all orders of 1 … n.

@@ -275,15 +275,16 @@ func axes() []axis {
 	})
 }
 
-// amount formats a value of an axis for display. Zero of a quantity with a unit means the tool's own choice.
+// amount formats a value of an axis for display. Zero of a quantity with a unit means the tool's own choice, and no limit of a rate in
+// bit/s.
 func amount(v int, unit string) string {
 	switch {
 	case unit == "":
 		return strconv.Itoa(v)
-	case v == 0 && unit == "B":
-		return "default"
-	case v == 0:
+	case v == 0 && unit == "bit/s":
 		return "unlimited"
+	case v == 0:
+		return "default"
 	}
 	for _, of := range amounts[unit] {
 		if v%of.times == 0 {

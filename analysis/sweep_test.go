@@ -117,6 +117,8 @@ func TestSweeps(t *testing.T) {
 			[]string{"bandwidth"}, []string{"5 Mbit/s", "1 Gbit/s"}},
 		{"any rate is beyond the others", []func(*record.Cell){crowd(1, 1, 1), func(c *record.Cell) { c.Options.Bandwidth = 1e9 }, func(c *record.Cell) { c.Options.Bandwidth = 5e6 }},
 			[]string{"bandwidth"}, []string{"5 Mbit/s", "1 Gbit/s", "unlimited"}},
+		{"transactions per second", []func(*record.Cell){crowd(1, 1, 1), func(c *record.Cell) { c.Options.Rate = 500 }, func(c *record.Cell) { c.Options.Rate = 10_000 }},
+			[]string{"rate"}, []string{"default", "500 /s", "10 k/s"}},
 		{"instances", []func(*record.Cell){func(c *record.Cell) { c.Underlay = "m4.10xlarge:rate=10gbit" }, func(c *record.Cell) { c.Underlay = "A1:rate=100mbit" }, crowd(1, 1, 1)},
 			[]string{"underlay"}, []string{"unshaped", "A1", "m4.10xlarge"}},
 		{"one instance, two rates", []func(*record.Cell){func(c *record.Cell) { c.Underlay = "m4.large:rate=1gbit" }, func(c *record.Cell) { c.Underlay = "m4.large:rate=2gbit" }},
