@@ -54,6 +54,7 @@ type Runner struct {
 	work    time.Duration // building the network that took longest among those that stood last
 	late    time.Duration // by how much the budget may be exceeded now
 	trials  []record.Trial
+	rounds  map[int][]int            // the indexes of each round's trials
 	done    map[string]map[int][]int // cell key → rounds → parts that have a trial
 	out     map[string]int           // the round in which cells were skipped or given up, by key
 	known   map[string]bool          // cells that need no more trials, by key
@@ -108,6 +109,7 @@ func (r *Runner) prepare(ctx context.Context) (err error) {
 	r.done, r.out = map[string]map[int][]int{}, map[string]int{}
 	r.failed, r.worked = map[string][]int{}, map[string]int{}
 	r.probed, r.usable = map[string]bool{}, map[string]error{}
+	r.rounds = map[int][]int{}
 	// Computed once, because the amount of free memory changes.
 	r.can = plan.AbleTo(r.Cells, r.Settings, r.room, func(tool, work string) bool {
 		t := r.Tools[tool]
@@ -131,6 +133,7 @@ func (r *Runner) note(t record.Trial) {
 		r.done[key] = map[int][]int{}
 	}
 	r.done[key][t.Round] = append(r.done[key][t.Round], t.Part)
+	r.rounds[t.Round] = append(r.rounds[t.Round], len(r.trials))
 	r.trials = append(r.trials, brief(t))
 	switch t.Status {
 	case record.Skipped:
@@ -329,14 +332,7 @@ func (r *Runner) room(network string) plan.Room {
 
 // inRound returns the number of trials that a round has. In a resumed run, the first round may
 // already have some.
-func (r *Runner) inRound(round int) (n int) {
-	for _, t := range r.trials {
-		if t.Round == round {
-			n++
-		}
-	}
-	return n
-}
+func (r *Runner) inRound(round int) (n int) { return len(r.rounds[round]) }
 
 // complete returns the number of rounds that have a trial of every cell that is still measured, with its baseline.
 func (r *Runner) complete() (rounds int) {
@@ -350,13 +346,14 @@ func (r *Runner) complete() (rounds int) {
 // in a part that has one of a cell that is compared with it.
 func (r *Runner) missing(round int) (cells []record.Cell) {
 	parts := map[record.Cell][]int{} // of baselines
-	for _, t := range r.trials {
-		if t.Round == round && t.Part > 0 {
+	for _, i := range r.rounds[round] {
+		if t := &r.trials[i]; t.Part > 0 {
 			parts[t.Cell.Against()] = append(parts[t.Cell.Against()], t.Part)
 		}
 	}
 	for _, c := range r.Cells {
-		key, has := c.Key(), len(r.done[c.Key()][round]) > 0
+		key := c.Key()
+		has := len(r.done[key][round]) > 0
 		for _, part := range parts[c] {
 			has = has && slices.Contains(r.done[key][round], part)
 		}
