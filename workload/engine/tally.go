@@ -74,6 +74,8 @@ type tally struct {
 	jitters        float64 // its sum over the window
 	jittered       int64
 	asked, unheard int64 // transactions of udp_rr, and those of them without response
+	// overdue holds when those of the last transactions began that were taken to be lost, by their numbers; 0: it was not.
+	overdue [lateKept]int64
 }
 
 // mark notes the state when the window opened and closed. It is called before the datagrams of a

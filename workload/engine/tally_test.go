@@ -220,8 +220,9 @@ func TestStrangeDatagramsAreNotCounted(t *testing.T) {
 	}
 }
 
-// TestSlowResponsesAreNotLost has a path on which a response takes longer than one wait for it.
-func TestSlowResponsesAreNotLost(t *testing.T) {
+// asker returns a requester of udp_rr whose responses may take a time, and its server.
+func asker(t *testing.T, fastest int64) (*flow, *net.UDPConn) {
+	t.Helper()
 	server, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	iferr.Fatal(t, err)
 	t.Cleanup(func() { server.Close() })
@@ -231,10 +232,26 @@ func TestSlowResponsesAreNotLost(t *testing.T) {
 	file, err := conn.File()
 	iferr.Fatal(t, err)
 	t.Cleanup(func() { file.Close() })
-	f := &flow{session: &session{cookie: testCookie, fastest: math.MaxInt64 / 2}, fd: int(file.Fd()), window: window{closes: math.MaxInt64}}
+	f := &flow{session: &session{cookie: testCookie, fastest: fastest}, fd: int(file.Fd()), window: window{closes: math.MaxInt64}}
 	_, err = newAsker(f, record.Options{RequestSize: exchangeHeader, ResponseSize: exchangeHeader})
 	iferr.Fatal(t, err)
 	iferr.Fatal(t, unix.SetNonblock(f.fd, true))
+	return f, server
+}
+
+// echo answers the next request.
+func echo(t *testing.T, server *net.UDPConn) {
+	t.Helper()
+	b := make([]byte, exchangeHeader)
+	_, from, err := server.ReadFromUDPAddrPort(b)
+	iferr.Fatal(t, err)
+	_, err = server.WriteToUDPAddrPort(b, from)
+	iferr.Fatal(t, err)
+}
+
+// TestSlowResponsesAreNotLost has a path on which a response takes longer than one wait for it.
+func TestSlowResponsesAreNotLost(t *testing.T) {
+	f, server := asker(t, math.MaxInt64/2)
 	if n, errno := askStep(f); n != 0 || errno != 0 {
 		t.Fatalf("request: %d, %v", n, errno)
 	}
@@ -243,13 +260,42 @@ func TestSlowResponsesAreNotLost(t *testing.T) {
 			t.Errorf("without a response: %d, %v, %d transactions have ended", n, errno, f.tally.asked)
 		}
 	}
-	b := make([]byte, exchangeHeader)
-	_, from, err := server.ReadFromUDPAddrPort(b)
-	iferr.Fatal(t, err)
-	_, err = server.WriteToUDPAddrPort(b, from)
-	iferr.Fatal(t, err)
+	echo(t, server)
 	if n, errno := askStep(f); n != 1 || errno != 0 || f.tally.asked != 1 || f.tally.unheard != 0 {
 		t.Errorf("response: %d, %v, %+v", n, errno, f.tally.figures())
+	}
+}
+
+// TestLateResponsesAreNotLost has a server that is late for several transactions, and answers none of the first, and each other only
+// once.
+func TestLateResponsesAreNotLost(t *testing.T) {
+	f, server := asker(t, 0)
+	give := func(want int64) {
+		t.Helper()
+		if n, errno := askStep(f); n != want || errno != 0 {
+			t.Errorf("%d, %v, want %d", n, errno, want)
+		}
+	}
+	for range 3 {
+		give(0) // the request
+		f.begun -= int64(lossTimeout)
+		give(0) // it is taken to be lost
+	}
+	give(0)
+	if got, want := *f.tally.figures(), (datagrams{Expected: 3, Lost: 3}); got != want {
+		t.Errorf("none has been answered: %+v, want %+v", got, want)
+	}
+	b := make([]byte, exchangeHeader)
+	_, err := server.Read(b) // the first
+	iferr.Fatal(t, err)
+	for range 3 {
+		echo(t, server)
+	}
+	for range 3 {
+		give(1)
+	}
+	if got, want := *f.tally.figures(), (datagrams{Expected: 4, Received: 3, Lost: 1}); got != want || f.latencies.count() != 3 || f.latencies.histogram().Max() < int64(lossTimeout) {
+		t.Errorf("%+v, want %+v; latencies of %d transactions", got, want, f.latencies.count())
 	}
 }
 

@@ -12,9 +12,12 @@ import (
 const exchangeHeader = 16
 
 // lossTimeout is how long a response may take, or twice as long as the fastest answer to a greeting took, if
-// that is longer. After that the transaction is lost, and the next begins; a response that comes later is
-// recognized by its number, and ignored. It is less than pollInterval, since a wait may end a little early.
+// that is longer. After that the transaction is taken to be lost, and the next begins; if its response comes while
+// one of the next lateKept is under way, it was not lost. It is less than pollInterval, since a wait may end a little early.
 const lossTimeout = pollInterval * 9 / 10
+
+// lateKept is for how many transactions a late response is waited for.
+const lateKept = 8
 
 // udpRR makes one transaction after the other in datagrams, like netperf's UDP_RR, which however
 // stops at a lost datagram. Lost transactions are in the loss and not in the latencies.
@@ -43,6 +46,7 @@ func newAsker(f *flow, o record.Options) (step, error) {
 func askStep(f *flow) (int64, syscall.Errno) {
 	if f.sent == 0 {
 		f.number++
+		f.tally.overdue[f.number%lateKept] = 0
 		binary.BigEndian.PutUint64(f.out[8:], uint64(f.number))
 		f.begun = nanotime()
 		var errno syscall.Errno
@@ -52,6 +56,9 @@ func askStep(f *flow) (int64, syscall.Errno) {
 	n, errno := receive(f.fd, f.in, 0)
 	f.now = nanotime()
 	answered := errno == 0 && n >= exchangeHeader && sameHeader(f.in, f.out)
+	if !answered && errno == 0 && n >= exchangeHeader && f.answersLate() {
+		return 1, 0
+	}
 	if !answered && f.now-f.begun < max(int64(lossTimeout), 2*f.session.fastest) {
 		if errno == hungUp { // a datagram without payload
 			errno = 0
@@ -63,6 +70,7 @@ func askStep(f *flow) (int64, syscall.Errno) {
 		f.tally.asked++
 		if !answered {
 			f.tally.unheard++
+			f.tally.overdue[f.number%lateKept] = f.begun
 		}
 	}
 	if !answered {
@@ -70,6 +78,27 @@ func askStep(f *flow) (int64, syscall.Errno) {
 	}
 	f.ended()
 	return 1, 0
+}
+
+// answersLate reports whether the datagram received answers a transaction that was taken to be lost and began in the window. That one counts
+// then: an end that waited for a CPU was slow, and nothing was lost on the way.
+//
+//go:nosplit
+func (f *flow) answersLate() bool {
+	number := int64(binary.BigEndian.Uint64(f.in[8:]))
+	if binary.BigEndian.Uint64(f.in) != binary.BigEndian.Uint64(f.out) || number < 1 || number >= f.number || number <= f.number-lateKept {
+		return false
+	}
+	begun := f.tally.overdue[number%lateKept]
+	if begun == 0 {
+		return false
+	}
+	f.tally.overdue[number%lateKept] = 0
+	f.tally.unheard--
+	if !f.closed.Load() {
+		f.latencies.add(f.now - begun)
+	}
+	return true
 }
 
 //go:nosplit
