@@ -497,7 +497,7 @@ func takesTurns(c record.Cell, set record.Settings, able Able) bool {
 	}
 	return able.Turns(c.Tool, c.Workload) && c.Underlay == "" && control != record.MachinesOwn && !strings.HasPrefix(control, "bbr") &&
 		fillsSlice(c) && flows*(o.RequestSize+o.ResponseSize) <= mostExchanged && flows*o.MessageSize <= mostWritten && flows <= mostFlows &&
-		Slices(c.Workload, set) <= mostSlices
+		Slices(c.Workload, set)*(12+flows) <= mostReported
 }
 
 // mostExchanged is how many bytes the requests and responses of all flows may have together. When a slice is over, each flow
@@ -508,9 +508,10 @@ const mostExchanged = 256 << 10
 // when its write returns: over 20 Gbit/s 0.2 ms after it with 1 MiB, 1 ms with 8 MiB, and 25 ms with 64 MiB, in the next turn.
 const mostWritten = 4 << 20
 
-// mostSlices is how many slices a network may have in a round. An agent answers for all of them at once, with up to 760 bytes for each
-// with mostFlows flows, in at most agent.MaxFrame bytes. The baseline has several times as many.
-const mostSlices = 5000
+// mostReported bounds how many slices a network may have in a round: an agent answers for all turns at once, in at most 16 MiB
+// (agent.MaxFrame), with up to 32 bytes for each flow of each turn, and as much as 12 flows besides. A baseline has up to 20 turns
+// in a cycle, see baselinesInCycle.
+const mostReported = 16 << 20 / (32 * 20)
 
 // Least traffic of a given rate in a slice: what is cut off at the edges of the window is then at most a hundredth. The sender
 // of a stream stops with the slice, so that a message that is due later is missing in it.

@@ -683,54 +683,39 @@ func TestGivenRatesInTurns(t *testing.T) {
 	}
 }
 
-// TestLargeTransactionsHaveWholeTrials checks that no transaction lasts into the turn of another network.
-func TestLargeTransactionsHaveWholeTrials(t *testing.T) {
-	set := record.Settings{Turns: true, Congestion: "cubic"}
+// TestWhatHasWholeTrials checks that no transaction or write lasts into the turn of another network, and that no network has more turns
+// than an agent can answer for.
+func TestWhatHasWholeTrials(t *testing.T) {
 	able := Able{Turns: func(string, string) bool { return true }}
 	for _, c := range []struct {
-		o    record.Options
-		want bool
+		work    string
+		o       record.Options
+		seconds float64
+		want    bool
 	}{
-		{record.Options{RequestSize: 64 << 10, ResponseSize: 64 << 10}, true},
-		{record.Options{RequestSize: 1 << 20}, false},
-		{record.Options{ResponseSize: 64 << 20}, false},
-		{record.Options{ResponseSize: 64 << 10, Streams: 8}, false},
+		{record.TCPRR, record.Options{RequestSize: 64 << 10, ResponseSize: 64 << 10}, 0.2, true},
+		{record.TCPRR, record.Options{RequestSize: 1 << 20}, 0.2, false},
+		{record.TCPRR, record.Options{ResponseSize: 64 << 20}, 0.2, false},
+		{record.TCPRR, record.Options{ResponseSize: 64 << 10, Streams: 8}, 0.2, false},
+		{record.TCPStream, record.Options{MessageSize: 1 << 20}, 0.2, true},
+		{record.TCPStream, record.Options{MessageSize: 128 << 10, Streams: mostFlows}, 0.2, true},
+		{record.TCPStream, record.Options{MessageSize: 1 << 20, Streams: 8}, 0.2, false},
+		{record.TCPStream, record.Options{MessageSize: 64 << 20}, 0.2, false},
+		{record.TCPRR, record.Options{}, 60, true},
+		{record.TCPRR, record.Options{Streams: mostFlows}, 120, false},
+		{record.TCPRR, record.Options{}, 3600, false},
 	} {
-		cell := cellOf("bridge", record.TCPRR)
+		cell := cellOf("bridge", c.work)
 		cell.Options = c.o
-		if got := takesTurns(cell, set, able); got != c.want {
-			t.Errorf("%+v takes turns: %v", c.o, got)
+		if got := takesTurns(cell, record.Settings{Turns: true, Congestion: "cubic", Duration: c.seconds}, able); got != c.want {
+			t.Errorf("%s %+v for %v s takes turns: %v", c.work, c.o, c.seconds, got)
 		}
 	}
-}
-
-// TestLargeWritesHaveWholeTrials checks that no write lasts into the turn of another network.
-func TestLargeWritesHaveWholeTrials(t *testing.T) {
-	set := record.Settings{Turns: true, Congestion: "cubic"}
-	able := Able{Turns: func(string, string) bool { return true }}
-	for _, c := range []struct {
-		o    record.Options
-		want bool
-	}{
-		{record.Options{MessageSize: 1 << 20}, true},
-		{record.Options{MessageSize: 128 << 10, Streams: mostFlows}, true},
-		{record.Options{MessageSize: 1 << 20, Streams: 8}, false},
-		{record.Options{MessageSize: 64 << 20}, false},
-	} {
-		cell := cellOf("bridge", record.TCPStream)
-		cell.Options = c.o
-		if got := takesTurns(cell, set, able); got != c.want {
-			t.Errorf("%+v takes turns: %v", c.o, got)
-		}
-	}
-}
-
-// TestManySlices checks that a network does not have more turns than an agent can answer for.
-func TestManySlices(t *testing.T) {
-	able := Able{Turns: func(string, string) bool { return true }}
-	for minutes, want := range map[float64]bool{2: true, 60: false} {
-		if got := takesTurns(cellOf("bridge", record.TCPRR), record.Settings{Turns: true, Congestion: "cubic", Duration: 60 * minutes}, able); got != want {
-			t.Errorf("%v minutes of tcp_rr in turns: %v", minutes, got)
+	for _, work := range []string{record.TCPStream, record.TCPRR} {
+		for _, carried := range []bool{false, true} {
+			if n := baselinesInCycle(mostTogether, TurnOf(work, carried)); n > 20 {
+				t.Errorf("%s: the baseline has %d turns in a cycle, and mostReported counts on 20", work, n)
+			}
 		}
 	}
 }

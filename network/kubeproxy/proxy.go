@@ -70,7 +70,7 @@ func (n *build) startProxies(ctx context.Context, c *kube.Server, want map[netip
 	})
 }
 
-// anew is how often kube-proxy may be had write all its rules: it writes rules once a second.
+// anew is how long kube-proxy is given before it is told once more to write all its rules: it writes rules once a second.
 const anew = time.Second
 
 // onServices is called when a host first has the rules of its services. Tests change it.

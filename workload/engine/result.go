@@ -67,7 +67,7 @@ func (t *trial) result() (workload.Result, error) {
 		rate := r.Metrics[record.Throughput].Value / 8 / float64(t.options.MessageSize)
 		r.Metrics[record.PacketRate] = record.Measured(record.PacketRate, rate)
 	}
-	r.Warnings = append(r.Warnings, append(append(t.warnings(), starved...), t.pace(packets, r.Metrics)...)...)
+	r.Warnings = slices.Concat(r.Warnings, t.warnings(), starved, t.pace(packets, r.Metrics))
 	r.Congestion = t.controls()
 	return r, nil
 }

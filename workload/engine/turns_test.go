@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -157,6 +158,27 @@ func TestTransactionOfSeveralTurns(t *testing.T) {
 	}{{"the cold turn", f.cold, 1}, {"the others", f.counted, 2}} {
 		if h := of.l.histogram(); h.TotalCount() != of.n || h.Max() < 13000 || h.Max() > 13000*101/100 {
 			t.Errorf("%s: %d transactions, the longest of %d ns, want %d, and 13000", of.turns, h.TotalCount(), h.Max(), of.n)
+		}
+	}
+}
+
+// TestResultsOfTurnsAreSmall checks that the result of a turn is no larger in an agent's answer than plan.mostReported counts on.
+func TestResultsOfTurnsAreSmall(t *testing.T) {
+	const most = math.MaxInt32 / 3.0 // bytes in a turn, over 100 Gbit/s
+	for _, flows := range []int{1, 16} {
+		stream := startResult{CPU: cpuTime{math.Pi / 100, math.E / 100}}
+		for range flows {
+			stream.Units, stream.From = append(stream.Units, most), append(stream.From, 1e13)
+		}
+		stream.Bytes = slices.Repeat([]float64{most / 10}, partsOfWindow)
+		rr := stream
+		rr.Bytes, rr.Ended, rr.Covered = nil, rr.Bytes, 1e9
+		for _, r := range []startResult{stream, rr} {
+			b, err := json.Marshal(r)
+			iferr.Fatal(t, err)
+			if allowed := 32 * (12 + flows); len(b) > allowed {
+				t.Errorf("%d flows: %d bytes, allowed %d: %s", flows, len(b), allowed, b)
+			}
 		}
 	}
 }

@@ -59,7 +59,7 @@ func askStep(f *flow) (int64, syscall.Errno) {
 	if !answered && errno == 0 && n >= exchangeHeader && f.answersLate() {
 		return 1, 0
 	}
-	if !answered && f.now-f.begun < max(int64(lossTimeout), 2*f.session.fastest) {
+	if !answered && f.now-f.begun < f.patience() {
 		if errno == hungUp { // a datagram without payload
 			errno = 0
 		}
@@ -80,8 +80,13 @@ func askStep(f *flow) (int64, syscall.Errno) {
 	return 1, 0
 }
 
-// answersLate reports whether the datagram received answers a transaction that was taken to be lost and began in the window. That one counts
-// then: an end that waited for a CPU was slow, and nothing was lost on the way.
+// patience is how long a response is waited for, in ns.
+//
+//go:nosplit
+func (f *flow) patience() int64 { return max(int64(lossTimeout), 2*f.session.fastest) }
+
+// answersLate reports whether the datagram received answers a transaction that was taken to be lost, and began in a window. That one
+// counts then: an end that waited for a CPU was slow, and nothing was lost on the way.
 //
 //go:nosplit
 func (f *flow) answersLate() bool {
@@ -97,6 +102,7 @@ func (f *flow) answersLate() bool {
 	f.tally.unheard--
 	if !f.closed.Load() {
 		f.latencies.add(f.now - begun)
+		f.covered += max(0, min(begun+f.patience(), f.closes)-max(begun, f.opens)) // until the next transaction began
 	}
 	return true
 }

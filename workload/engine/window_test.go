@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/record"
 )
 
@@ -179,16 +180,22 @@ func TestUnfinishedTransactionsCountWithTheirAge(t *testing.T) {
 	}
 }
 
-// TestOverdueRequestsCount has a paced flow that is stuck from 1500 on: of the requests that are
-// due every 10 ns, all in the window count, each once.
-func TestOverdueRequestsCount(t *testing.T) {
+// paced returns a flow of paced_rr with a request due every 10 ns.
+func paced(t *testing.T) *flow {
+	t.Helper()
 	k := exchange()
 	k.client, k.open = newPacedRequester, true
 	f := measured(k)
-	if _, err := newPacedRequester(f, record.Options{RequestSize: 1, ResponseSize: 1, Rate: 1e8}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := newPacedRequester(f, record.Options{RequestSize: 1, ResponseSize: 1, Rate: 1e8})
+	iferr.Fatal(t, err)
 	f.pace.begins = f.begins
+	return f
+}
+
+// TestOverdueRequestsCount has a paced flow that is stuck from 1500 on: of the requests that are
+// due every 10 ns, all in the window count, each once.
+func TestOverdueRequestsCount(t *testing.T) {
+	f := paced(t)
 	for n, end := int64(0), int64(0); end < 3000; n++ {
 		due := f.pace.due(n)
 		end = due + 2
@@ -217,13 +224,7 @@ func TestOverdueRequestsCount(t *testing.T) {
 
 // TestRequestDueBeforeTheWindow checks that only requests count that were due in it, even if one from before was under way all the time.
 func TestRequestDueBeforeTheWindow(t *testing.T) {
-	k := exchange()
-	k.client, k.open = newPacedRequester, true
-	f := measured(k)
-	if _, err := newPacedRequester(f, record.Options{RequestSize: 1, ResponseSize: 1, Rate: 1e8}); err != nil {
-		t.Fatal(err)
-	}
-	f.pace.begins = f.begins
+	f := paced(t)
 	f.number = 100
 	exchangeTo(f, f.pace.due(99), 2500)
 	if f.latencies.count() != 100 || f.unfinished != 100 {
