@@ -282,6 +282,8 @@ const (
 type Count struct {
 	Packets uint64
 	Bytes   uint64
+	// InPackets and InBytes are those of them that a device received; 0 for hops that are no devices.
+	InPackets, InBytes uint64
 	// IP is Bytes, but with what IP has received by the device in place of what the device has counted as received; 0 is not
 	// known. It is never more than Bytes where the device counts all that it receives.
 	IP uint64

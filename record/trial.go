@@ -229,7 +229,9 @@ type Hop struct {
 	Unit    string `json:"unit"`             // "bytes" or "packets"
 	Absent  bool   `json:"absent,omitempty"` // the payload must not cross it: Need is an upper bound
 	OK      bool   `json:"ok"`
-	About   string `json:"about,omitempty"` // what the device is, of one that was found by its counters, or whose payload IP has counted
+	// Fewer is of Unit, in the direction in which fewer crossed: then Need is of each direction. It is there if it was too few.
+	Fewer *uint64 `json:"fewer,omitempty"`
+	About string  `json:"about,omitempty"` // what the device is, of one that was found by its counters, or whose payload IP has counted
 }
 
 // Endpoint holds what can make one end of a trial differ from another's.

@@ -143,13 +143,17 @@ func newHop(h record.Hop, name string) hopView {
 			v.Crossed, v.Besides = v.Besides, v.Crossed
 		}
 	}
-	need := packets(h.Need)
+	amount := packets
 	if h.Unit == "bytes" {
-		need = byteCount(h.Need)
+		amount = byteCount
 	}
-	v.Need = "at least " + need
-	if h.Absent {
-		v.Need = "at most " + need
+	v.Need = "at least " + amount(h.Need)
+	switch {
+	case h.Absent:
+		v.Need = "at most " + amount(h.Need)
+	case h.Fewer != nil:
+		v.Crossed, v.Besides = amount(*h.Fewer)+" in one direction", v.Crossed+" in both"
+		v.Need += " in each"
 	}
 	return v
 }

@@ -45,6 +45,15 @@ func TestTopology(t *testing.T) {
 	}
 }
 
+// TestHopOfWhichOneDirectionWasMissed shows that direction.
+func TestHopOfWhichOneDirectionWasMissed(t *testing.T) {
+	fewer := uint64(3)
+	v := newHop(record.Hop{Name: "h1/br0", Kind: "device", Packets: 5000, Bytes: 1e6, Need: 2000, Unit: "packets", Fewer: &fewer}, "br0")
+	if v.Crossed != "3 packets in one direction" || v.Besides != "5,000 packets in both" || v.Need != "at least 2,000 packets in each" {
+		t.Errorf("%q, %q, %q", v.Crossed, v.Besides, v.Need)
+	}
+}
+
 // TestTopologyWithoutHosts: for files from before endpoints named their hosts, there is a frame for each place.
 func TestTopologyWithoutHosts(t *testing.T) {
 	path, _ := overlaid()

@@ -148,7 +148,8 @@ func (f *way) path(platform.Endpoint, platform.Endpoint, network.Family) []netwo
 		return nil
 	}
 	return append([]network.Hop{{Name: "h1/br0", Kind: network.Device, Read: func(context.Context) (network.Count, error) {
-		return network.Count{Bytes: f.w.crossed.Load()}, nil
+		n := f.w.crossed.Load()
+		return network.Count{Packets: n / 100, Bytes: n, InPackets: n / 200, InBytes: n / 2}, nil
 	}}}, f.shared...)
 }
 

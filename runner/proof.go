@@ -25,6 +25,7 @@ type proof struct {
 	spans  []span          // the turns of the network; nil: it is not measured in turns
 	found  []network.Hop   // those with May that the payload crossed
 	beside []*proof        // of the other networks with which this one takes turns
+	oneWay bool            // the receivers of the payload send nothing back
 	first  int             // the hop that tells whether something crosses the network, or -1; see among
 }
 
@@ -196,6 +197,7 @@ func more(before, after uint64) uint64 { return after - min(before, after) }
 // growth returns how much a hop has counted between two readings.
 func growth(before, after network.Count) network.Count {
 	c := network.Count{Packets: more(before.Packets, after.Packets), Bytes: more(before.Bytes, after.Bytes)}
+	c.InPackets, c.InBytes = more(before.InPackets, after.InPackets), more(before.InBytes, after.InBytes)
 	if before.IP > 0 && after.IP > 0 {
 		c.IP = more(before.IP, after.IP)
 	}
@@ -242,9 +244,7 @@ func (p *proof) judge(after []network.Count, pairs []workload.Crossed) ([]record
 		}
 		var sum workload.Crossed
 		for _, pair := range p.pairs[i] {
-			sum.Bytes += pairs[pair].Bytes
-			sum.Conns += pairs[pair].Conns
-			sum.Transactions += pairs[pair].Transactions
+			sum.Add(pairs[pair])
 		}
 		grown := growth(p.before[i], after[i])
 		r := record.Hop{
@@ -268,9 +268,36 @@ func (p *proof) judge(after []network.Count, pairs []workload.Crossed) ([]record
 		default:
 			r.OK = got >= r.Need && got > 0
 		}
+		if r.OK && h.Kind == network.Device && !h.Absent && !h.Packs && r.About != countedByIP {
+			p.eachWay(&r, grown, sum)
+		}
 		out[i], all = r, all && r.OK
 	}
 	return out, all
+}
+
+// acknowledged is how many bytes of a stream one packet of its receiver acknowledges at most: it sends another one at least
+// whenever its window has been used up, and Linux lets windows grow to 32 MiB (tcp_rmem, since 6.16).
+const acknowledged = 64 << 20
+
+// eachWay judges by what a device has counted in the direction in which that was less: what crosses it the other way could
+// otherwise stand for it. Which direction is which need not be known for that. A device that programs in the kernel bypass (see
+// judge) does not count what it receives.
+func (p *proof) eachWay(r *record.Hop, grown network.Count, sum workload.Crossed) {
+	if grown.IP > grown.Bytes {
+		return
+	}
+	need := sum.Transactions
+	if !p.oneWay {
+		need = max(need, (sum.Bytes+acknowledged-1)/acknowledged)
+	}
+	packets, bytes := min(grown.InPackets, grown.Packets-grown.InPackets), min(grown.InBytes, grown.Bytes-grown.InBytes)
+	switch {
+	case packets < need:
+		r.OK, r.Unit, r.Need, r.Fewer = false, "packets", need, &packets
+	case bytes < sum.Fewer:
+		r.OK, r.Need, r.Fewer = false, sum.Fewer, &bytes
+	}
 }
 
 // astray names a container that sends to its peer by another device than the one of its that the payload must cross, or returns "".
@@ -315,6 +342,8 @@ func verdict(hops []record.Hop) string {
 			return fmt.Sprintf("wrong path: %d bytes crossed %s, which the payload must not cross", h.Bytes, h.Name)
 		case h.Kind == string(network.Connection):
 			return fmt.Sprintf("path not proved: %s counted %d new connections of at least %d", h.Name, h.Packets, h.Need)
+		case h.Fewer != nil:
+			return fmt.Sprintf("path not proved: %d %s crossed %s in one of the two directions, at least %d must have", *h.Fewer, h.Unit, h.Name, h.Need)
 		case h.Unit == "packets":
 			return fmt.Sprintf("path not proved: %d packets crossed %s, there were %d transactions", h.Packets, h.Name, h.Need)
 		default:

@@ -27,7 +27,10 @@ func hop(name string, kind network.HopKind, absent bool, readings ...network.Cou
 	}}
 }
 
-func bytes(n uint64) network.Count { return network.Count{Packets: n / 100, Bytes: n} }
+// bytes is a count of packets of 10 bytes, half of which go each way.
+func bytes(n uint64) network.Count {
+	return network.Count{Packets: n / 10, Bytes: n, InPackets: n / 20, InBytes: n / 2}
+}
 
 func TestJudge(t *testing.T) {
 	const base = 1 << 40 // counted before the trial
@@ -55,7 +58,9 @@ func TestJudge(t *testing.T) {
 			before := network.Count{Packets: base, Bytes: base}
 			p, err := begin(t.Context(), [][]network.Hop{{hop("h1/br0", c.kind, c.absent, before)}})
 			iferr.Fatal(t, err)
-			after := network.Count{Packets: base + c.after.Packets, Bytes: base + c.after.Bytes}
+			after := network.Count{
+				Packets: base + c.after.Packets, Bytes: base + c.after.Bytes, InPackets: c.after.InPackets, InBytes: c.after.InBytes,
+			}
 			hops, ok := p.judge([]network.Count{after}, []workload.Crossed{{Bytes: 10_000, Conns: 3}})
 			if ok != c.ok || len(hops) != 1 || hops[0].OK != c.ok {
 				t.Errorf("judged %v, %+v; want %v", ok, hops, c.ok)
@@ -160,7 +165,8 @@ func TestTransactionsArePackets(t *testing.T) {
 		said   string
 	}{
 		{network.Device, false, transactions, true, ""},
-		{network.Device, false, transactions / 2, true, ""}, // or one of the two packets of each
+		{network.Device, false, transactions / 2, false, "path not proved: 500 packets crossed h1/br0 in one of the two directions, at least 1000 must have"},
+		{network.Rule, false, transactions / 2, true, ""}, // or one of the two packets of each
 		{network.Device, false, transactions / 10, false, "path not proved: 200 packets crossed h1/br0, there were 1000 transactions"},
 		{network.Rule, false, transactions / 10, false, "path not proved: 200 packets crossed h1/br0, there were 1000 transactions"},
 		{network.Device, false, transactions / 100, false, "path not proved: 1340 bytes crossed h1/br0, the payload was 2000"},
@@ -171,7 +177,7 @@ func TestTransactionsArePackets(t *testing.T) {
 	} {
 		p, err := begin(t.Context(), [][]network.Hop{{hop("h1/br0", c.kind, c.absent, bytes(0))}})
 		iferr.Fatal(t, err)
-		after := network.Count{Packets: 2 * c.part, Bytes: 2 * c.part * frame}
+		after := network.Count{Packets: 2 * c.part, Bytes: 2 * c.part * frame, InPackets: c.part, InBytes: c.part * frame}
 		hops, ok := p.judge([]network.Count{after}, []workload.Crossed{{Bytes: size * transactions, Conns: 1, Transactions: transactions}})
 		if got := verdict(hops); ok != c.ok || got != c.said {
 			t.Errorf("%d of %d transactions crossed a %s: %v, %q, want %v, %q", c.part, transactions, c.kind, ok, got, c.ok, c.said)
@@ -181,6 +187,56 @@ func TestTransactionsArePackets(t *testing.T) {
 		if enough := after.Bytes >= size*transactions || c.ok; ok != enough {
 			t.Errorf("%d bytes crossed a %s that packs: %v, want %v", after.Bytes, c.kind, ok, enough)
 		}
+	}
+}
+
+// TestOneDirectionCannotStandForTheOther has one direction of the payload cross a device and the other not, or in part, in whole
+// trials and in turns.
+func TestOneDirectionCannotStandForTheOther(t *testing.T) {
+	const mib = 1 << 20
+	stream, exchanges := workload.Crossed{Bytes: 640 * mib}, workload.Crossed{Bytes: 400_000, Transactions: 2000, Fewer: 200_000}
+	both := workload.Crossed{Bytes: 1000 * mib, Fewer: 500 * mib}
+	ofPackets := func(in, out uint64) network.Count {
+		return network.Count{Packets: in + out, InPackets: in, Bytes: 200 * (in + out), InBytes: 200 * in}
+	}
+	ofBytes := func(in, out uint64, acks int) network.Count {
+		return network.Count{Packets: in/1000 + out/1000 + uint64(acks), InPackets: in/1000 + uint64(acks), Bytes: in + out, InBytes: in}
+	}
+	for _, c := range []struct {
+		name          string
+		crossed       workload.Crossed
+		oneWay, packs bool
+		after         network.Count
+		said          string // of the whole trial
+		turn          bool   // whether it holds in a turn
+	}{
+		{"a stream with acknowledgements", stream, false, false, ofBytes(0, 650*mib, 10), "", true},
+		{"a stream without", stream, false, false, ofBytes(0, 650*mib, 4), "path not proved: 4 packets crossed h1/br0 in one of the two directions, at least 10 must have", false},
+		{"datagrams are not acknowledged", stream, true, false, ofBytes(0, 650*mib, 0), "", true},
+		{"both streams", both, false, false, ofBytes(500*mib, 600*mib, 0), "", true},
+		{"one of two streams, with what else there is", both, false, false, ofBytes(100*mib, 1000*mib, 0), "path not proved: 104857600 bytes crossed h1/br0 in one of the two directions, at least 524288000 must have", false},
+		{"both requests and responses", exchanges, false, false, ofPackets(2000, 2001), "", true},
+		{"requests twice", exchanges, false, false, ofPackets(5000, 100), "path not proved: 100 packets crossed h1/br0 in one of the two directions, at least 2000 must have", false},
+		{"responses twice, packed", exchanges, false, true, ofPackets(100, 5000), "", true},
+		{"one response in ten elsewhere", exchanges, false, false, ofPackets(1800, 2200), "path not proved: 1800 packets crossed h1/br0 in one of the two directions, at least 2000 must have", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, err := begin(t.Context(), [][]network.Hop{{hop("h1/br0", network.Device, false, bytes(0))}})
+			iferr.Fatal(t, err)
+			p.oneWay, p.hops[0].Packs = c.oneWay, c.packs
+			hops, ok := p.judge([]network.Count{c.after}, []workload.Crossed{c.crossed})
+			if got := verdict(hops); ok != (c.said == "") || got != c.said || hops[0].Bytes != c.after.Bytes {
+				t.Errorf("%v, %q, %+v", ok, got, hops[0])
+			}
+			turn := &player{attempt: &attempt{t: &record.Trial{}, proof: p}, each: []workload.Result{{}, {
+				Crossed: []workload.Crossed{c.crossed}, Flows: []record.Flow{{Transactions: c.crossed.Transactions}},
+			}}}
+			edge := func(at network.Count) turnEdge { return turnEdge{hops: map[*player][]network.Count{turn: {at}}} }
+			turn.readings = []turnReading{{before: edge(bytes(0)), after: edge(c.after)}}
+			if wrong, _ := turn.astray(); (wrong == "") != c.turn {
+				t.Errorf("in a turn: %q", wrong)
+			}
+		})
 	}
 }
 
@@ -195,7 +251,7 @@ func TestDeviceThatDoesNotCountWhatItReceives(t *testing.T) {
 		about, said   string
 	}{
 		{"IP has counted it", network.Count{IP: 500}, network.Count{Bytes: own, IP: 500 + own + payload}, own + payload, countedByIP, ""},
-		{"both have", network.Count{IP: 500}, network.Count{Bytes: 2 * payload, IP: 500 + own + payload}, 2 * payload, "", ""},
+		{"both have", network.Count{IP: 500}, network.Count{Packets: 10, InPackets: 5, Bytes: 2 * payload, IP: 500 + own + payload}, 2 * payload, "", ""},
 		{"neither has", network.Count{IP: 500}, network.Count{Bytes: own, IP: 500 + own}, own, "", "path not proved: 1024 bytes crossed h1c1/eth0, the payload was 10485760"},
 		{"IP has counted too little", network.Count{IP: 500}, network.Count{Bytes: own, IP: 500 + payload/4}, payload / 4, countedByIP, "path not proved: 2621440 bytes crossed h1c1/eth0, the payload was 10485760"},
 		{"unknown before", network.Count{}, network.Count{Bytes: own, IP: 2 * payload}, own, "", "path not proved: 1024 bytes crossed h1c1/eth0, the payload was 10485760"},

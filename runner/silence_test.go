@@ -177,7 +177,7 @@ func TestOthersPacketsAreNoSign(t *testing.T) {
 		f := &way{name: "ssh:native"}
 		f.shared = []network.Hop{
 			{Name: "h1/eth0", Kind: network.Device, Common: true, Read: func(context.Context) (network.Count, error) {
-				return network.Count{Bytes: f.w.crossed.Load(), Packets: 10 * uint64(time.Now().UnixMilli())}, nil
+				return network.Count{Bytes: f.w.crossed.Load(), Packets: 10 * uint64(time.Now().UnixMilli()), InPackets: 5 * uint64(time.Now().UnixMilli())}, nil
 			}},
 			{Name: "h1/tun0", Kind: network.Device, May: true, Read: func(context.Context) (network.Count, error) {
 				return network.Count{}, errGone
@@ -203,7 +203,7 @@ func TestTimeAfterNoise(t *testing.T) {
 		}}
 		f.shared = []network.Hop{{Name: "h1/eth0", Kind: network.Device, Read: func(context.Context) (network.Count, error) {
 			since := min(time.Since(f.w.built), 25*time.Second)
-			return network.Count{Bytes: f.w.crossed.Load(), Packets: 10 * uint64(since.Milliseconds())}, nil
+			return network.Count{Bytes: f.w.crossed.Load(), Packets: 10 * uint64(since.Milliseconds()), InPackets: 5 * uint64(since.Milliseconds())}, nil
 		}}}
 		b := newBench(f)
 		b.Settings.MaxRounds = 1

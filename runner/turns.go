@@ -453,9 +453,7 @@ func (p *player) finish(ctx context.Context, first time.Time) error {
 	total, crossed := make([]workload.Crossed, len(p.links)), make([]uint64, len(p.each))
 	for i, one := range p.each {
 		for n, c := range one.Crossed {
-			total[n].Bytes += c.Bytes
-			total[n].Conns += c.Conns
-			total[n].Transactions += c.Transactions
+			total[n].Add(c)
 			crossed[i] += c.Bytes
 		}
 	}
@@ -588,19 +586,21 @@ type turnProof struct {
 	before, after []network.Count
 }
 
-// add adds another turn: from then on before is zero, and after is what was counted in all of them.
+// add adds another turn: from then on before is nothing, and after is what was counted in all of them.
 func (t *turnProof) add(o turnProof) {
 	if t.crossed == nil {
 		t.crossed, t.before, t.after = make([]workload.Crossed, len(o.crossed)), make([]network.Count, len(o.before)), make([]network.Count, len(o.after))
 	}
 	for i, c := range o.crossed {
-		t.crossed[i].Bytes += c.Bytes
-		t.crossed[i].Transactions += c.Transactions
+		t.crossed[i].Add(c)
 	}
 	for i := range t.after {
 		grown := growth(o.before[i], o.after[i])
 		t.after[i].Packets += grown.Packets
-		t.after[i].Bytes += max(grown.Bytes, grown.IP)
+		t.after[i].Bytes += grown.Bytes
+		t.after[i].InPackets += grown.InPackets
+		t.after[i].InBytes += grown.InBytes
+		t.before[i].IP, t.after[i].IP = 1, max(1, t.after[i].IP)+max(grown.Bytes, grown.IP) // 0 would be unknown
 	}
 }
 
@@ -613,9 +613,9 @@ func (t turnProof) payload() uint64 {
 // the payload is enough there: from the first turn to the last every byte must have crossed.
 func (p *player) unproved(t turnProof, some func(network.Hop) bool) (wrong string, at network.Hop) {
 	half := record.Each(t.crossed, func(c workload.Crossed) workload.Crossed {
-		return workload.Crossed{Bytes: c.Bytes / 2, Transactions: c.Transactions / 2}
+		return workload.Crossed{Bytes: c.Bytes / 2, Transactions: c.Transactions / 2, Fewer: c.Fewer / 2}
 	})
-	hops, _ := (&proof{hops: p.proof.hops, before: t.before, pairs: p.proof.pairs, ends: p.proof.ends}).judge(t.after, half)
+	hops, _ := (&proof{hops: p.proof.hops, before: t.before, pairs: p.proof.pairs, ends: p.proof.ends, oneWay: p.proof.oneWay}).judge(t.after, half)
 	for n, h := range p.proof.hops {
 		if some != nil && !some(h) || h.May || h.Slow || h.Kind != network.Device && h.Kind != network.Rule {
 			continue

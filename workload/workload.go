@@ -184,6 +184,16 @@ type Crossed struct {
 	// Transactions are those that were made one after the other: the request and the response of each were packets of their
 	// own. 0: not known.
 	Transactions uint64
+	// Fewer are those of Bytes that crossed in the direction in which fewer did. 0: not known.
+	Fewer uint64
+}
+
+// Add adds what another pair has exchanged, or the same one at another time.
+func (c *Crossed) Add(o Crossed) {
+	c.Bytes += o.Bytes
+	c.Conns += o.Conns
+	c.Transactions += o.Transactions
+	c.Fewer += o.Fewer
 }
 
 // When many flows share one link, some of them may not get a segment through for a whole window:

@@ -100,7 +100,7 @@ func (all Devices) read(where, device string) func(context.Context) (network.Cou
 // counted returns the count of a device as a hop.
 func counted(d nl.Interface) network.Count {
 	return network.Count{
-		Packets: d.Packets, Bytes: d.Bytes, MTU: d.MTU,
+		Packets: d.Packets, Bytes: d.Bytes, InPackets: d.In, InBytes: d.InBytes, MTU: d.MTU,
 		At: network.Joint{Kind: d.Kind, Index: d.Index, Peer: d.Peer, Home: int(d.Home), Master: d.Master},
 	}
 }

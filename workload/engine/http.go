@@ -36,7 +36,7 @@ func webRequests() traffic {
 		honours:   []string{"streams", "response-size", "no-keep-alive"},
 		sizes:     []size{{record.Bounds{Option: "response-size", Least: 1, Most: record.MaxMessage}, defaultBody}},
 		flows:     each(kind{measured: client, counts: transactions}),
-		exchanged: func(o record.Options) int { return o.ResponseSize },
+		exchanged: func(o record.Options) (toServer, toClient int) { return 0, o.ResponseSize },
 	}
 }
 

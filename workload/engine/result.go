@@ -35,13 +35,15 @@ func (t *trial) result() (workload.Result, error) {
 	var packets datagrams
 	var streams, counted int
 	r.Course = t.course()
+	toServer, toClient := make([]uint64, len(r.Crossed)), make([]uint64, len(r.Crossed))
 	for _, f := range t.flows {
-		flow, d, err := t.flowResult(f, &r.Crossed[f.pair])
+		flow, d, err := t.flowResult(f, &r.Crossed[f.pair], &toServer[f.pair], &toClient[f.pair])
 		if err != nil {
 			return workload.Result{}, err
 		}
 		r.Flows = append(r.Flows, flow)
-		r.Bytes += flow.Bytes + flow.Transactions*t.exchanged()
+		to, from := t.exchanged()
+		r.Bytes += flow.Bytes + flow.Transactions*(to+from)
 		if t.kinds[f.kind].counts == payloadBytes {
 			streams++
 		}
@@ -49,6 +51,9 @@ func (t *trial) result() (workload.Result, error) {
 			counted++
 			packets.add(*d)
 		}
+	}
+	for i := range r.Crossed {
+		r.Crossed[i].Bytes, r.Crossed[i].Fewer = toServer[i]+toClient[i], min(toServer[i], toClient[i])
 	}
 	seconds := r.Window.Seconds()
 	if !t.inTurns { // they are known only for the connection as a whole
@@ -80,17 +85,18 @@ func (t *trial) controls() []string {
 	return slices.DeleteFunc(slices.Compact(all), func(name string) bool { return name == "" })
 }
 
-// exchanged returns the payload of a transaction in both directions, in bytes.
-func (t *trial) exchanged() uint64 {
+// exchanged returns the payload of a transaction in each direction, in bytes.
+func (t *trial) exchanged() (toServer, toClient uint64) {
 	if t.traffic.exchanged == nil {
-		return 0
+		return 0, 0
 	}
-	return uint64(t.traffic.exchanged(t.options))
+	to, from := t.traffic.exchanged(t.options)
+	return uint64(to), uint64(from)
 }
 
 // flowResult finds the figures of a flow at its two ends, and adds its share of what crossed the
-// network.
-func (t *trial) flowResult(f plannedFlow, crossed *workload.Crossed) (flow record.Flow, d *datagrams, err error) {
+// network: the bytes to toServer and toClient, everything else to crossed.
+func (t *trial) flowResult(f plannedFlow, crossed *workload.Crossed, toServer, toClient *uint64) (flow record.Flow, d *datagrams, err error) {
 	flow = record.Flow{Client: f.client.endpoint.Name(), Server: f.server.endpoint.Name(), Stream: f.kind}
 	k := t.kinds[f.kind]
 	measured, at := f.end(k.measured)
@@ -105,14 +111,20 @@ func (t *trial) flowResult(f plannedFlow, crossed *workload.Crossed) (flow recor
 		flow.TCP = informant.left.TCP[i]
 	}
 	units, total := uint64(math.Round(measured.window.Units[at])), uint64(measured.left.Totals[at])
-	if k.counts == transactions {
+	switch {
+	case k.counts == transactions:
 		flow.Transactions = units
 		crossed.Transactions += total
-		total *= t.exchanged()
-	} else {
+		to, from := t.exchanged()
+		*toServer, *toClient = *toServer+total*to, *toClient+total*from
+	case k.measured == server:
+		*toServer += total
+	default:
+		*toClient += total
+	}
+	if k.counts == payloadBytes {
 		flow.Bytes, flow.Message = units, t.options.MessageSize
 	}
-	crossed.Bytes += total
 	crossed.Conns += uint64(measured.left.Conns[at])
 	if !t.traffic.meeting.managed {
 		crossed.Conns++

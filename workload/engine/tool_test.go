@@ -191,7 +191,8 @@ func checkResult(t *testing.T, job workload.Job, r workload.Result) {
 		answered := float64(h.Count - h.Unfinished) // what stalls at the end of the window has a latency, and was not answered
 		// If the client had no CPU between two transactions, at either edge, the next one is in part in the window, and its latency is not.
 		apart := 2 * edges
-		if size := uint64(w.exchanged(o)); r.Bytes != exchanges*size+bytes || answered > float64(exchanges)+apart || answered < float64(exchanges)-apart-overdue {
+		to, from := w.exchanged(o)
+		if size := uint64(to + from); r.Bytes != exchanges*size+bytes || answered > float64(exchanges)+apart || answered < float64(exchanges)-apart-overdue {
 			t.Errorf("%d transactions of %d bytes, %d bytes, latency %+v", exchanges, size, r.Bytes, h)
 		}
 		if got := r.Metrics[record.TransactionRate].Value; math.Abs(got*seconds-float64(exchanges)) > edges {

@@ -55,8 +55,8 @@ type traffic struct {
 	options func(*record.Options)       // adds defaults that depend on others, or are no sizes; nil: there are none
 	flows   func(record.Options) []kind // of each client
 	rests   time.Duration               // until flows rest after the window of a turn; 0: they cannot
-	// exchanged is the payload of a transaction in both directions, in bytes.
-	exchanged func(record.Options) int
+	// exchanged is the payload of a transaction in each direction, in bytes.
+	exchanged func(record.Options) (toServer, toClient int)
 }
 
 // size is an option that is a size in bytes, and its default.
@@ -89,7 +89,9 @@ func each(k kind) func(record.Options) []kind {
 }
 
 // requestAndResponse returns the payload of a transaction that has both.
-func requestAndResponse(o record.Options) int { return o.RequestSize + o.ResponseSize }
+func requestAndResponse(o record.Options) (toServer, toClient int) {
+	return o.RequestSize, o.ResponseSize
+}
 
 // trafficOf finds a workload and fills its defaults into the options. An option that would have no
 // effect is refused, because a cell that names it would be recorded as something that was not

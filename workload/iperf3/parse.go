@@ -188,6 +188,7 @@ func (f *figures) readStreams(o *output, bidir bool) error {
 			return err
 		}
 	}
+	f.Crossed.Fewer = min(total[0], total[1])
 	return f.readRetransmits([]*span{o.End.Sent, o.End.SentReverse}[:directions])
 }
 
