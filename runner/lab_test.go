@@ -1,11 +1,15 @@
 package runner_test
 
 import (
+	"cmp"
 	"context"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 
+	"nettoll/internal/netns"
+	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/network"
 	"nettoll/network/kernel"
@@ -127,5 +131,38 @@ func TestPathIsProvedByWhatCrossedIt(t *testing.T) {
 				t.Errorf("path and figures are not kept: %+v, %v", tr.Path, tr.Metrics)
 			}
 		})
+	}
+}
+
+// TestDetourOfOneDirection has a host send to the clients over a second link to their host. Everything crosses each device of the
+// path in the other direction.
+func TestDetourOfOneDirection(t *testing.T) {
+	const aside = "aside"
+	detour := kernel.Routed().Then(func(_ context.Context, _ network.Topology, n *network.Network) error {
+		near, far := n.Hosts[0].Facts().NetNS, n.Hosts[1].Facts().NetNS
+		own, other := netip.MustParsePrefix("198.51.100.1/30"), netip.MustParsePrefix("198.51.100.2/30")
+		err := nl.With(near, func(ns *nl.NS) error {
+			return cmp.Or(ns.AddPair(aside, far, aside, 0), ns.Addr(aside, own), ns.Up(aside))
+		})
+		if err != nil {
+			return err
+		}
+		if err := nl.With(far, func(ns *nl.NS) error { return cmp.Or(ns.Addr(aside, other), ns.Up(aside)) }); err != nil {
+			return err
+		}
+		for _, key := range []string{"all", aside} { // the larger one is in force
+			if err := netns.SetSysctl(far, "net/ipv4/conf/"+key+"/rp_filter", "0"); err != nil {
+				return err
+			}
+		}
+		return nl.With(near, func(ns *nl.NS) error { return ns.Route(plumb.Single(node(n.Clients[0]).Addr4), other.Addr(), aside) })
+	})
+	cell := record.Cell{Network: "routed", Hosts: 2, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: record.TCPRR, Placement: record.PlacementFree}
+	stream := cell
+	stream.Workload = record.TCPStream
+	for _, tr := range again(func() []record.Trial { return aRound(t, lab.New(), engine.New(), detour, cell, stream) }) {
+		if tr.Status != record.Invalid || !strings.Contains(tr.Reason, " packets crossed h2/eth0 in one of the two directions, at least ") {
+			t.Errorf("%s: %s with reason %q", tr.Cell.Workload, tr.Status, tr.Reason)
+		}
 	}
 }
