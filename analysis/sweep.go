@@ -141,7 +141,7 @@ func newSweep(g []Scenario, x, y axis) Sweep {
 
 // kindsOf returns the metrics worth drawing over a sweep. Where latency is known, the transaction rate adds
 // nothing, unless the workload is ranked by it and nothing was measured per client. Where the number of
-// clients varies, the figure per client comes first, and fairness is included.
+// clients varies, fairness is included, and throughput per client: it comes first if the workload is ranked by throughput.
 func kindsOf(s Sweep, g []Scenario) []record.Kind {
 	has := func(name string) bool {
 		_, ok := s.First(func(r Row) (Figure, bool) { return r.Figure(name) })
@@ -154,7 +154,11 @@ func kindsOf(s Sweep, g []Scenario) []record.Kind {
 		names = slices.DeleteFunc(names, func(name string) bool { return name == record.TransactionRate })
 	}
 	if len(pairs) > 1 && has(record.ThroughputPerClient) {
-		names = append([]string{record.ThroughputPerClient}, names...)
+		after := min(1, len(names))
+		if after > 0 && names[0] == record.Throughput {
+			after = 0
+		}
+		names = slices.Insert(names, after, record.ThroughputPerClient)
 	}
 	if len(pairs) > 1 && has(record.Fairness) {
 		names = append(names, record.Fairness)

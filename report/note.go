@@ -307,8 +307,8 @@ type noteKey struct{ code, text, advice string }
 
 func keyOf(w analysis.Warning) noteKey { return noteKey{w.Code, analysis.Shape(w.Text), w.Advice} }
 
-// sweepMarks numbers the doubts of each sweep's networks. Doubts with the same code are one, in
-// the words of the first cell, unless the tables of single scenarios have shown all of them.
+// sweepMarks numbers the doubts of each sweep's networks. Doubts with the same code are one, in the words of the first cell, unless
+// they say different things or the tables of single scenarios have shown all of them.
 func sweepMarks(sweeps []analysis.Sweep, n *notes) []map[string][]int {
 	type doubt struct {
 		sweep   int
@@ -328,8 +328,14 @@ func sweepMarks(sweeps []analysis.Sweep, n *notes) []map[string][]int {
 			}
 		}
 	}
-	numbers := map[string]int{}
-	for _, same := range record.Gather(all, func(d doubt) string { return d.Code }) {
+	alike := func(d doubt) noteKey {
+		if analysis.Telling(d.Code) {
+			return keyOf(d.Warning)
+		}
+		return noteKey{code: d.Code}
+	}
+	numbers := map[noteKey]int{}
+	for _, same := range record.Gather(all, alike) {
 		if !slices.ContainsFunc(same, func(d doubt) bool { return !n.told[keyOf(d.Warning)] }) {
 			continue
 		}
@@ -337,10 +343,10 @@ func sweepMarks(sweeps []analysis.Sweep, n *notes) []map[string][]int {
 		if cells := record.Gather(same, func(d doubt) record.Cell { return d.cell }); len(cells) > 1 {
 			w.Text = strings.TrimRight(w.Text, ". ") + fmt.Sprintf("; similar in %d cells in all", len(cells))
 		}
-		numbers[w.Code] = n.number(w)
+		numbers[alike(same[0])] = n.number(w)
 	}
 	for _, d := range all {
-		k, known := numbers[d.Code]
+		k, known := numbers[alike(d)]
 		if !known {
 			k = n.number(d.Warning)
 		}

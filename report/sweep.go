@@ -22,7 +22,7 @@ func sweepSections(res analysis.Result, colours colours, n *notes) []*section {
 		sec := &section{inner: inner[i], Title: titles[i], Meta: sweepMeta(s), Summary: sweepSummary(s, res), Missing: sweepAbsences(s)}
 		for j, k := range s.Kinds {
 			tables := []table{sweepTable(s, k, marks[i])}
-			shown := j == 0 || k.Name == record.CPUPerGB || k.Name == record.CPUPerTransaction
+			shown := j == 0 || k.Name == record.CPUPerGB || k.Name == record.CPUPerTransaction || k.Name == record.Loss && lossy(s)
 			if s.Matrix() && len(sweepColumns(s)) > mostFlat {
 				tables, shown = matrixTables(s, k, marks[i]), j == 0
 			}
@@ -38,6 +38,15 @@ func sweepSections(res analysis.Result, colours colours, n *notes) []*section {
 		all = append(all, sec)
 	}
 	return all
+}
+
+// lossy reports whether any network lost datagrams.
+func lossy(s analysis.Sweep) bool {
+	_, ok := s.First(func(r analysis.Row) (analysis.Figure, bool) {
+		f, ok := r.Figure(record.Loss)
+		return f, ok && f.Estimate > 0
+	})
+	return ok
 }
 
 // grouped returns a sweep whose ticks are for reading only: large counts are grouped as everywhere in text.

@@ -105,15 +105,17 @@ func lineFigure(s analysis.Sweep, k record.Kind, colours colours) figure {
 	axis, log := axisPlaces(s.X.Ticks)
 	var all []plot.Series
 	for _, l := range s.Lines {
-		line := plot.Series{Name: l.Network, Look: colours[l.Network]}
+		line, apart := plot.Series{Name: l.Network, Look: colours[l.Network]}, false
 		var values []string
 		for _, p := range l.Points {
 			f, ok := p.Row.Figure(k.Name)
 			if !ok {
+				apart = true
 				continue
 			}
 			y := extentOf(sc, f.Summary)
-			line.Points = append(line.Points, plot.Point{X: plot.Extent{Value: axis[p.X]}, Y: y})
+			line.Points = append(line.Points, plot.Point{X: plot.Extent{Value: axis[p.X]}, Y: y, Apart: apart})
+			apart = false
 			out.draws.add(drawsBands, y.Low < y.High)
 			values = append(values, said(sc, f)+" at "+labelOf(s, p))
 		}

@@ -44,7 +44,7 @@ func (t Tone) role() role {
 	return [...]role{Strong: roleBar, LikeNative: roleBarNative, Pale: roleBarPale}[t]
 }
 
-// Bars draws horizontal bars that begin at zero, each with its interval, and a vertical line
+// Bars draws horizontal bars that begin at zero, to its left if they are negative, each with its interval, and a vertical line
 // at native if there is one. The label describes the chart in words.
 func Bars(bars []Bar, label string) Chart {
 	if len(bars) == 0 {
@@ -53,18 +53,21 @@ func Bars(bars []Bar, label string) Chart {
 	bars = each(bars, Bar.drawn)
 	p := empty()
 	names := make([]string, len(bars))
-	most := 0.0
+	least, most := 0.0, 0.0
+	shorter := shortened(each(bars, func(b Bar) string { return b.Name }), 17)
 	var references []float64
 	for i, b := range bars {
 		at := len(bars) - 1 - i
-		names[at] = clip(b.Name, 17)
-		most = max(most, b.Value, b.High)
+		names[at] = shorter(b.Name)
+		least, most = min(least, b.Value, b.Low), max(most, b.Value, b.High)
 		if b.Native {
 			references = append(references, b.Value)
 		}
 		addBar(p, b, float64(at))
 	}
-	most = cmp.Or(most, 1)
+	if least == 0 {
+		most = cmp.Or(most, 1)
+	}
 	p.Add(painted(func(c draw.Canvas, p *plot.Plot) {
 		toX, toY := p.Transforms(&c)
 		if len(references) == 1 {
@@ -79,7 +82,7 @@ func Bars(bars []Bar, label string) Chart {
 	p.Y.Tick.Label = style(text.Style{YAlign: text.YCenter}, measured, roleName)
 	p.X.Tick.Marker = plot.TickerFunc(fewTicks)
 	// The space to the right is for the values.
-	p.X.Min, p.X.Max = 0, most*1.22
+	p.X.Min, p.X.Max = least, most+(most-least)*0.22
 	p.Y.Min, p.Y.Max = -0.6, float64(len(bars))-0.4
 	return Chart{label: label, height: vg.Length(25*len(bars) + 24), paint: p.Draw}
 }
@@ -105,30 +108,32 @@ type painted func(draw.Canvas, *plot.Plot)
 func (f painted) Plot(c draw.Canvas, p *plot.Plot) { f(c, p) }
 
 // fewTicks marks zero and at most four round values, for horizontal axes.
-func fewTicks(_, most float64) []plot.Tick { return ticksTo(most, 4.5) }
+func fewTicks(least, most float64) []plot.Tick { return ticksTo(least, most, 4.5) }
 
 // upTicks marks one more, for vertical axes, where labels do not get in each other's way.
-func upTicks(_, most float64) []plot.Tick { return ticksTo(most, 5.5) }
+func upTicks(least, most float64) []plot.Tick { return ticksTo(least, most, 5.5) }
 
 // ticksTo marks multiples of a round step, chosen so that at most the given number of parts
-// fits below most. If numbers are too small or too large for a step there are none.
-func ticksTo(most, parts float64) []plot.Tick {
-	step := math.Pow10(int(math.Floor(math.Log10(most))))
+// fits between least, which is at most zero, and most. If numbers are too small or too large for a step there are none.
+func ticksTo(least, most, parts float64) []plot.Tick {
+	least = min(least, 0)
+	whole := most - least
+	step := math.Pow10(int(math.Floor(math.Log10(whole))))
 	for _, m := range []float64{0.2, 0.5, 1, 2, 5} {
-		if most/(step*m) <= parts {
+		if whole/(step*m) <= parts {
 			step *= m
 			break
 		}
 	}
-	if !(step > 1e-300 && step < 1e300 && most/step <= parts) { // also if a value is NaN
+	if !(step > 1e-300 && step < 1e300 && whole/step <= parts) { // also if a value is NaN
 		return nil
 	}
 	written := func(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) }
-	if decimals := max(0, -int(math.Floor(math.Log10(step)))); decimals <= 6 && most < 1e9 { // plain notation where it is short
+	if decimals := max(0, -int(math.Floor(math.Log10(step)))); decimals <= 6 && whole < 1e9 { // plain notation where it is short
 		written = func(v float64) string { return strconv.FormatFloat(v, 'f', decimals, 64) }
 	}
 	var ticks []plot.Tick
-	for i := 0; float64(i)*step <= most; i++ {
+	for i := int(math.Ceil(least / step)); float64(i)*step <= most; i++ {
 		v := float64(i) * step
 		ticks = append(ticks, plot.Tick{Value: v, Label: written(v)})
 	}

@@ -8,7 +8,6 @@ import (
 	"math"
 	"regexp"
 	"strings"
-	"unicode"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -152,10 +151,11 @@ func (c Chart) alone(title string) Chart {
 		for i, l := range lines {
 			canvas.FillText(s, vg.Point{X: canvas.Min.X, Y: canvas.Max.Y - line*vg.Length(i)}, l)
 		}
+		shorter := shortened(each(c.keys, func(k Key) string { return k.Name }), 20)
 		for i, k := range c.keys {
 			at := vg.Point{X: canvas.Min.X + width/keysAbreast*vg.Length(i%keysAbreast), Y: canvas.Min.Y + below - 8 - line*(vg.Length(i/keysAbreast)+0.5)}
 			canvas.StrokeLine2(k.Look.line(), at.X, at.Y, at.X+22, at.Y)
-			write(canvas, letters-1, roleText, at.X+27, at.Y, clip(k.Name, 20))
+			write(canvas, letters-1, roleText, at.X+27, at.Y, shorter(k.Name))
 		}
 		if paint != nil {
 			paint(draw.Crop(canvas, 0, 0, below, below-(c.height-height)))
@@ -232,22 +232,5 @@ func style(s text.Style, size vg.Length, r role) text.Style {
 	s.Font = font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
 	s.Color = r.color()
 	s.Handler = plot.DefaultTextHandler
-	return s
-}
-
-// clip makes a text a single line of at most most letters. If there is no room it is empty.
-func clip(s string, most int) string {
-	if most < 1 {
-		return ""
-	}
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, s)
-	if r := []rune(s); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
 	return s
 }

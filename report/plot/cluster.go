@@ -27,23 +27,29 @@ func Clusters(all []Cluster, reference, least float64, label string) Chart {
 	)
 	all = each(all, func(c Cluster) Cluster { return Cluster{c.Name, each(c.Bars, Bar.drawn)} })
 	reference, least = drawn(reference), drawn(least)
-	most := max(reference, least)
+	lowest, most := 0.0, max(reference, least)
 	height := vg.Length(below)
+	var names []string
 	for _, group := range all {
 		height += heading + bar*vg.Length(len(group.Bars)) + apart
 		for _, b := range group.Bars {
-			most = max(most, b.Value, b.High)
+			names = append(names, b.Name)
+			lowest, most = min(lowest, b.Value, b.Low), max(most, b.Value, b.High)
 		}
 	}
 	if len(all) == 0 {
 		return Chart{}
 	}
-	most = cmp.Or(most, 1) * 1.02
-	toX := func(c draw.Canvas, v float64) vg.Length {
-		return c.Min.X + left + (width-left-right)*vg.Length(min(v/most, 1))
+	if lowest == 0 {
+		most = cmp.Or(most, 1)
 	}
+	most += 0.02 * (most - lowest)
+	toX := func(c draw.Canvas, v float64) vg.Length {
+		return c.Min.X + left + (width-left-right)*vg.Length(min((v-lowest)/(most-lowest), 1))
+	}
+	shorter := shortened(names, 18)
 	return Chart{label: label, height: height, paint: func(c draw.Canvas) {
-		for _, t := range fewTicks(0, most) {
+		for _, t := range fewTicks(lowest, most) {
 			x := toX(c, t.Value)
 			c.StrokeLine2(gridLine, x, c.Min.Y+below, x, c.Max.Y-heading+4)
 			writeBelow(c, x, c.Min.Y+below-5, t.Label)
@@ -54,7 +60,7 @@ func Clusters(all []Cluster, reference, least float64, label string) Chart {
 			y -= heading
 			for _, b := range group.Bars {
 				middle := y - bar/2
-				write(c, letters-1, roleName, c.Min.X+left-7, middle, clip(b.Name, 18))
+				write(c, letters-1, roleName, c.Min.X+left-7, middle, shorter(b.Name))
 				if len(b.Parts) == 0 {
 					clusterBar(c, b, toX(c, 0), toX(c, b.Value), middle)
 				}
@@ -87,7 +93,7 @@ func clusterBar(c draw.Canvas, b Bar, from, to, middle vg.Length) {
 	if b.Native {
 		r = roleBarNative
 	}
-	fill(c, r, from, middle-5.5, max(to, from+0.5), middle+5.5)
+	fill(c, r, min(from, to), middle-5.5, max(to, from, min(from, to)+0.5), middle+5.5)
 }
 
 func whisker(c draw.Canvas, low, high, middle vg.Length) {

@@ -46,6 +46,7 @@ func Forest(all []Bar, margin float64, label string) Chart {
 	const room = 0.04
 	from, to := math.Log(least), math.Log(most)
 	from, to = from-room*(to-from), to+room*(to-from)
+	shorter := shortened(each(all, func(b Bar) string { return b.Name }), 17)
 	height := forestRow*vg.Length(len(all)) + forestBelow
 	return Chart{label: label, height: height, paint: func(c draw.Canvas) {
 		toX := func(v float64) vg.Length {
@@ -64,7 +65,7 @@ func Forest(all []Bar, margin float64, label string) Chart {
 		}
 		for i, one := range all {
 			middle := top - forestRow*(vg.Length(i)+0.5)
-			write(c, letters, roleName, c.Min.X+forestLeft-7, middle, clip(one.Name, 17))
+			write(c, letters, roleName, c.Min.X+forestLeft-7, middle, shorter(one.Name))
 			if one.High > one.Low {
 				c.StrokeLine2(draw.LineStyle{Color: one.Tone.role().color(), Width: 2.4}, toX(one.Low), middle, toX(one.High), middle)
 			}

@@ -43,7 +43,7 @@ func (s *supply) bar() Bar {
 
 func (s *supply) series() Series {
 	extent := func() Extent { return Extent{s.float(), s.float(), s.float()} }
-	point := func() Point { return Point{extent(), extent()} }
+	point := func() Point { return Point{X: extent(), Y: extent(), Apart: s.upTo(9) == 0} }
 	return Series{Name: s.text(), Look: LookOf(s.upTo(99), false), Points: list(s, 6, point)}
 }
 

@@ -8,10 +8,12 @@ import (
 	"image/png"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
@@ -28,7 +30,12 @@ func histogram(t *testing.T, n int) *hdrhistogram.PackedHistogram {
 }
 
 // at returns a point of a sweep.
-func at(x, y, low, high float64) Point { return Point{Extent{Value: x}, Extent{y, low, high}} }
+func at(x, y, low, high float64) Point { return Point{X: Extent{Value: x}, Y: Extent{y, low, high}} }
+
+// met is a measured load, and what was measured under it.
+func met(x, fromX, toX, y, fromY, toY float64) Point {
+	return Point{X: Extent{x, fromX, toX}, Y: Extent{y, fromY, toY}}
+}
 
 func TestCharts(t *testing.T) {
 	shows := map[string][]string{
@@ -53,8 +60,8 @@ func TestCharts(t *testing.T) {
 			return Sweep([]Series{{Name: "host", Points: []Point{at(0, 0, 0, 0)}}}, Axis{Ticks: []Tick{{0, "m4"}}}, "label")
 		},
 		"load": func() Chart {
-			return Load([]Series{{Points: []Point{{Extent{1, 1, 1}, Extent{20, 19, 21}}, {Extent{9, 8, 9.5}, Extent{70, 60, 900}}, {Extent{7, 7, 7}, Extent{400, 400, 400}}}},
-				{Look: LookOf(9, false), Points: []Point{{}, {Extent{2, 2, 2}, Extent{3, 4, 2}}}}, {}}, "<b>", "<label>")
+			return Load([]Series{{Points: []Point{met(1, 1, 1, 20, 19, 21), met(9, 8, 9.5, 70, 60, 900), met(7, 7, 7, 400, 400, 400)}},
+				{Look: LookOf(9, false), Points: []Point{{}, met(2, 2, 2, 3, 4, 2)}}, {}}, "<b>", "<label>")
 		},
 		"load of nothing": func() Chart { return Load([]Series{{Points: make([]Point, 2)}}, "", "label") },
 		"heat": func() Chart {
@@ -186,7 +193,7 @@ func TestLooksDiffer(t *testing.T) {
 func TestTicksEnd(t *testing.T) {
 	for _, most := range []float64{0, -1, math.NaN(), math.Inf(1), math.Inf(-1), math.SmallestNonzeroFloat64, 1e-320, 1e-300, 1, 99, 1e9, 1e300, math.MaxFloat64} {
 		for _, parts := range []float64{4.5, 5.5} {
-			ticks := ticksTo(most, parts)
+			ticks := ticksTo(0, most, parts)
 			if ordinary := most > 1e-200 && most < 1e200; len(ticks) > 7 || ordinary && len(ticks) < 2 {
 				t.Errorf("up to %v: %d ticks", most, len(ticks))
 			}
@@ -194,6 +201,72 @@ func TestTicksEnd(t *testing.T) {
 				if len(tick.Label) > 10 {
 					t.Errorf("up to %v: %q", most, tick.Label)
 				}
+			}
+		}
+	}
+}
+
+// TestTicksOfNegativeValues: an axis that begins below zero has ticks there, at zero and above.
+func TestTicksOfNegativeValues(t *testing.T) {
+	for _, c := range []struct {
+		least, most float64
+		want        []string
+	}{
+		{-3, 9, []string{"0", "5"}},
+		{-3, 1, []string{"-3", "-2", "-1", "0", "1"}},
+		{-3, 0, []string{"-3", "-2", "-1", "0"}},
+	} {
+		got := each(ticksTo(c.least, c.most, 4.5), func(tick plot.Tick) string { return tick.Label })
+		if !slices.Equal(got, c.want) {
+			t.Errorf("from %v to %v: %q, want %q", c.least, c.most, got, c.want)
+		}
+	}
+}
+
+// TestNegativeBarsBeginAtZero: the bar and the interval of a value below zero lie to the left of zero.
+func TestNegativeBarsBeginAtZero(t *testing.T) {
+	if got := (Bar{Value: -1.2, Low: -3, High: 0.9}).drawn(); got.Value != -1.2 || got.Low != -3 || got.High != 0.9 {
+		t.Errorf("drawn as %+v", got)
+	}
+	of := func(b Bar) string {
+		svg, err := Bars([]Bar{{Name: "host", Value: 1, Low: 1, High: 1}, b}, "label").Inline()
+		iferr.Fatal(t, err)
+		return svg
+	}
+	if of(Bar{Name: "veth", Value: -1.2, Low: -3, High: 0.9}) == of(Bar{Name: "veth", Value: 0, Low: 0, High: 0.9}) {
+		t.Error("a negative value is drawn as zero")
+	}
+}
+
+// TestLinesBreak: points between which one is missing are not joined.
+func TestLinesBreak(t *testing.T) {
+	points := []Point{at(1, 1, 1, 1), at(2, 1, 1, 1), at(3, 1, 1, 1)}
+	if got := pieces(points); len(got) != 1 || len(got[0]) != 3 {
+		t.Errorf("%d pieces of what was measured everywhere", len(got))
+	}
+	points[2].Apart = true
+	if got := pieces(points); len(got) != 2 || len(got[0]) != 2 || len(got[1]) != 1 {
+		t.Errorf("pieces are %v", got)
+	}
+}
+
+// TestNamesStayApart: names that differ at their ends differ when they are shortened, too.
+func TestNamesStayApart(t *testing.T) {
+	for _, c := range []struct {
+		names, want []string
+	}{
+		{[]string{"host", "bridge"}, []string{"host", "bridge"}},
+		{[]string{"flannel-wireguard-go", "host"}, []string{"flannel-wireguar…", "host"}},
+		{
+			[]string{"docker:ovs-userspace-vxlan", "docker:ovs-userspace-geneve", "docker:bridge"},
+			[]string{"docker:o…ce-vxlan", "docker:o…e-geneve", "docker:bridge"},
+		},
+		{[]string{"some-interface-with-one-of-many", "some-interface-with-two-of-many"}, []string{"some…-one-of-many", "some…-two-of-many"}},
+	} {
+		shorter := shortened(c.names, 17)
+		for i, name := range c.names {
+			if got := shorter(name); got != c.want[i] || len([]rune(got)) > 17 {
+				t.Errorf("%s is shortened to %s, want %s", name, got, c.want[i])
 			}
 		}
 	}

@@ -57,6 +57,7 @@ func Rounds(all []History, margin float64, label string) Chart {
 		return Chart{}
 	}
 	from, to := math.Log(low), math.Log(high)
+	shorter := shortened(each(all, func(h History) string { return h.Name }), 17)
 	height := historyRow*vg.Length(len(all)) + historyBelow
 	return Chart{label: label, height: height, paint: func(c draw.Canvas) {
 		toX := func(round int) vg.Length {
@@ -82,7 +83,7 @@ func Rounds(all []History, margin float64, label string) Chart {
 				own.Color = roleBarNative.color()
 			}
 			history(c, h.Points, toX, toY, own)
-			write(c, letters, roleName, c.Min.X+historyLeft-7, middle, clip(h.Name, 17))
+			write(c, letters, roleName, c.Min.X+historyLeft-7, middle, shorter(h.Name))
 			write(c, letters-1, roleText, c.Min.X+width-historyRight+8, middle, clip(h.Text, 16))
 		}
 		bottom := c.Min.Y + historyBelow - 5

@@ -20,7 +20,10 @@ type Series struct {
 }
 
 // Point is a measurement at one place of the axis. X has an interval, too, if it was measured.
-type Point struct{ X, Y Extent }
+type Point struct {
+	X, Y  Extent
+	Apart bool // something between it and the point before was to be measured, and was not
+}
 
 // Extent is a value and its interval, whose ends equal the value if there is none.
 type Extent struct{ Value, Low, High float64 }
@@ -43,17 +46,17 @@ const titleRoom = 15 * vg.Length(1)
 
 const nameRoom = 114 * vg.Length(1)
 
-// Sweep draws a line for each network from zero upwards, its interval as a band, and its name at its end.
+// Sweep draws a line for each network on an axis that includes zero, its interval as a band, and its name at its end.
 func Sweep(all []Series, x Axis, label string) Chart {
 	places := x.scale()
 	all = each(all, places.series)
 	x.Ticks = each(x.Ticks, func(t Tick) Tick { return Tick{places.place(t.At), clip(t.Text, 20)} })
 	p := ruled()
-	most, points := 0.0, 0
+	least, most, points := 0.0, 0.0, 0
 	for _, s := range all {
 		points += len(s.Points)
 		for _, at := range s.Points {
-			most = max(most, at.Y.Value, at.Y.High)
+			least, most = min(least, at.Y.Value, at.Y.Low), max(most, at.Y.Value, at.Y.High)
 		}
 	}
 	if points == 0 || len(x.Ticks) == 0 {
@@ -67,7 +70,10 @@ func Sweep(all []Series, x Axis, label string) Chart {
 	}
 	p.Add(painted(func(c draw.Canvas, p *plot.Plot) { writeNames(c, p, all) }))
 	p.X.Min, p.X.Max = -0.02, 1.02
-	p.Y.Min, p.Y.Max = 0, cmp.Or(most, 1)*1.04
+	if least == 0 {
+		most = cmp.Or(most, 1)
+	}
+	p.Y.Min, p.Y.Max = least, most+0.04*(most-least)
 	p.X.Padding = 6
 	p.X.Tick.Marker = x.marker(p.X)
 	p.Y.Tick.Marker = plot.TickerFunc(upTicks)
@@ -78,23 +84,38 @@ func Sweep(all []Series, x Axis, label string) Chart {
 	}}
 }
 
+// pieces returns the points in the pieces that lines join.
+func pieces(points []Point) (all [][]Point) {
+	for i, at := range points {
+		if i == 0 || at.Apart {
+			all = append(all, nil)
+		}
+		all[len(all)-1] = append(all[len(all)-1], at)
+	}
+	return all
+}
+
 func addBand(p *plot.Plot, s Series) {
-	if len(s.Points) < 2 {
-		return
+	for _, piece := range pieces(s.Points) {
+		if len(piece) < 2 {
+			continue
+		}
+		outline := each(piece, func(at Point) plotter.XY { return plotter.XY{X: at.X.Value, Y: max(at.Y.High, at.Y.Value)} })
+		for _, at := range slices.Backward(piece) {
+			outline = append(outline, plotter.XY{X: at.X.Value, Y: min(at.Y.Low, at.Y.Value)})
+		}
+		p.Add(&plotter.Polygon{XYs: []plotter.XYs{outline}, Color: (roleBand + role(s.Look.Color)).color()})
 	}
-	outline := each(s.Points, func(at Point) plotter.XY { return plotter.XY{X: at.X.Value, Y: max(at.Y.High, at.Y.Value)} })
-	for _, at := range slices.Backward(s.Points) {
-		outline = append(outline, plotter.XY{X: at.X.Value, Y: max(0, min(at.Y.Low, at.Y.Value))})
-	}
-	p.Add(&plotter.Polygon{XYs: []plotter.XYs{outline}, Color: (roleBand + role(s.Look.Color)).color()})
 }
 
 // addLine draws a network's line and its points.
 func addLine(p *plot.Plot, look Look, points []Point) {
-	places := each(points, func(at Point) plotter.XY { return plotter.XY{X: at.X.Value, Y: at.Y.Value} })
 	line := look.line()
-	p.Add(&plotter.Line{XYs: places, LineStyle: line},
-		&plotter.Scatter{XYs: places, GlyphStyle: draw.GlyphStyle{Color: line.Color, Radius: 2.4, Shape: draw.CircleGlyph{}}})
+	for _, piece := range pieces(points) {
+		places := each(piece, func(at Point) plotter.XY { return plotter.XY{X: at.X.Value, Y: at.Y.Value} })
+		p.Add(&plotter.Line{XYs: places, LineStyle: line},
+			&plotter.Scatter{XYs: places, GlyphStyle: draw.GlyphStyle{Color: line.Color, Radius: 2.4, Shape: draw.CircleGlyph{}}})
+	}
 }
 
 // marker labels as many values as there is room for, starting with the last one.
@@ -147,12 +168,15 @@ func writeNames(c draw.Canvas, p *plot.Plot, lines []Series) {
 		all[i].spread = max(all[i].spread, floor)
 		floor = all[i].spread + apart
 	}
+	shorter := shortened(each(lines, func(s Series) string { return s.Name }), 14)
 	for _, one := range all {
 		look := one.s.Look.line()
 		x := c.Max.X + 12
-		c.StrokeLine2(draw.LineStyle{Color: look.Color, Width: 0.6}, one.at.X+3, one.at.Y, x, one.spread)
+		if one.at.X >= toX(1) { // from where a line ends earlier, it would look like a part of it
+			c.StrokeLine2(draw.LineStyle{Color: look.Color, Width: 0.6}, one.at.X+3, one.at.Y, x, one.spread)
+		}
 		c.StrokeLine2(look, x, one.spread, x+11, one.spread)
-		write(c, letters-1, roleText, x+15, one.spread, clip(one.s.Name, 14))
+		write(c, letters-1, roleText, x+15, one.spread, shorter(one.s.Name))
 	}
 }
 
@@ -175,7 +199,7 @@ func Load(all []Series, xTitle, label string) Chart {
 	x, y := scaleOf(xs), scaleOf(ys)
 	p := ruled()
 	for _, l := range all {
-		addLoad(p, l.Look, each(l.Points, func(p Point) Point { return Point{x.extent(p.X), y.extent(p.Y)} }))
+		addLoad(p, l.Look, each(l.Points, func(p Point) Point { return Point{X: x.extent(p.X), Y: y.extent(p.Y)} }))
 	}
 	p.X.Min, p.X.Max = -0.02, 1.02
 	p.Y.Min, p.Y.Max = 0, 1.04
@@ -247,8 +271,16 @@ func drawn(v float64) float64 {
 	return min(v, farthest)
 }
 
+// signed is the same for values of metrics that can be negative.
+func signed(v float64) float64 {
+	if v < 0 {
+		return -drawn(-v)
+	}
+	return drawn(v)
+}
+
 func (b Bar) drawn() Bar {
-	b.Value, b.Low, b.High = drawn(b.Value), drawn(b.Low), drawn(b.High)
+	b.Value, b.Low, b.High = signed(b.Value), signed(b.Low), signed(b.High)
 	b.Parts = each(b.Parts, func(p Part) Part { return Part{drawn(p.Value), p.Look} })
 	return b
 }
@@ -285,7 +317,8 @@ func (s scale) place(v float64) float64 {
 // series replaces the points of a line by their places.
 func (s scale) series(l Series) Series {
 	l.Points = each(l.Points, func(p Point) Point {
-		return Point{Extent{Value: s.place(p.X.Value)}, Extent{drawn(p.Y.Value), drawn(p.Y.Low), drawn(p.Y.High)}}
+		p.X, p.Y = Extent{Value: s.place(p.X.Value)}, Extent{signed(p.Y.Value), signed(p.Y.Low), signed(p.Y.High)}
+		return p
 	})
 	return l
 }
