@@ -9,6 +9,7 @@ import (
 	"github.com/rivo/uniseg"
 
 	"nettoll/analysis"
+	"nettoll/internal/oneline"
 	"nettoll/record"
 )
 
@@ -33,6 +34,7 @@ type piece struct {
 type textTable struct {
 	table
 	names  [][]string       // by line, one per heading of names
+	marks  []string         // by line, of its first name
 	cells  [][][parts]piece // by line and column
 	status [][]string       // in place of figures
 	shown  [][parts]bool    // by column
@@ -43,13 +45,9 @@ type textTable struct {
 func newTextTable(t table, color bool) *textTable {
 	out := &textTable{table: t, color: color, shown: make([][parts]bool, len(t.Columns))}
 	for _, l := range t.Lines {
-		var names []string
-		for i, name := range l.Names {
-			name = Printable(name)
-			if i == 0 && len(l.Marks) > 0 {
-				name += " " + superscript(l.Marks)
-			}
-			names = append(names, name)
+		names, marks := record.Each(l.Names, Printable), ""
+		if len(l.Marks) > 0 {
+			marks = " " + superscript(l.Marks)
 		}
 		cells, status := make([][parts]piece, len(t.Columns)), make([]string, len(t.Columns))
 		for i, c := range l.Once() {
@@ -62,7 +60,8 @@ func newTextTable(t table, color bool) *textTable {
 				out.shown[i][p] = out.shown[i][p] || one.text != ""
 			}
 		}
-		out.names, out.cells, out.status = append(out.names, names), append(out.cells, cells), append(out.status, status)
+		out.names, out.marks = append(out.names, names), append(out.marks, marks)
+		out.cells, out.status = append(out.cells, cells), append(out.status, status)
 	}
 	if t.results {
 		for i, c := range t.Columns {
@@ -135,6 +134,9 @@ func (t *textTable) grid() grid {
 	body := make([][]string, len(t.names))
 	for j, names := range t.names {
 		body[j] = slices.Clone(names)
+		if t.marks[j] != "" {
+			body[j][0] += t.marks[j]
+		}
 	}
 	for i, c := range t.Columns {
 		if t.results && !t.visible(i) {
@@ -301,9 +303,25 @@ func (t *textTable) cutNames(over int) {
 	if over <= 0 {
 		return
 	}
-	longest := record.Most(t.names, func(names []string) int { return displayWidth(names[0]) })
-	for _, names := range t.names {
-		names[0] = cut(names[0], max(longest-over, 4))
+	longest := 0
+	for j, names := range t.names {
+		longest = max(longest, displayWidth(names[0]+t.marks[j]))
+	}
+	t.shortenNames(longest - over)
+}
+
+// shortenNames makes the first names and their marks, together, no wider than width. Marks stay whole, and names stay apart.
+func (t *textTable) shortenNames(width int) {
+	const least = 4
+	room := width
+	for j := range t.names {
+		room = min(room, width-displayWidth(t.marks[j]))
+	}
+	shorter := oneline.Shortened(record.Each(t.names, func(names []string) string { return names[0] }), max(room, least))
+	for j, names := range t.names {
+		if room := max(width-displayWidth(t.marks[j]), least); displayWidth(names[0]) > room {
+			names[0] = cut(shorter(names[0]), room) // letters can be wider than a column
+		}
 	}
 }
 
@@ -351,10 +369,8 @@ func (t *textTable) fit(width int) (hidden []string) {
 	if t.fitBars(width) {
 		return nil
 	}
-	if width < 60 {
-		for _, names := range t.names {
-			names[0] = cut(names[0], max(width/3, 4))
-		}
+	if width < 60 && t.width() > width {
+		t.shortenNames(width / 3)
 	}
 	for _, r := range reductions {
 		if t.width() <= width {

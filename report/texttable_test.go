@@ -84,3 +84,27 @@ func TestBarsTakeNothingAway(t *testing.T) {
 		}
 	}
 }
+
+// TestNarrowTablesKeepMarks: where names have to be shortened they stay apart, and their marks stay whole.
+func TestNarrowTablesKeepMarks(t *testing.T) {
+	lines := []tableLine{
+		{Names: []string{"docker:ovs-userspace-vxlan"}, Marks: []int{1, 7, 10}},
+		{Names: []string{"docker:ovs-userspace-geneve"}, Marks: []int{7}},
+		{Names: []string{"host"}},
+	}
+	for i := range lines {
+		lines[i].Cells = []cell{{Value: "10.1"}}
+	}
+	table := newTextTable(table{Stub: []string{"network"}, Columns: columnsOf("Gbit/s"), Lines: lines}, false)
+	table.cutNames(table.width() - 40)
+	if got := table.width(); got > 40 {
+		t.Errorf("%d columns", got)
+	}
+	var names []string
+	for _, row := range table.grid().body {
+		names = append(names, row[0])
+	}
+	if want := []string{"docker:ov…ace-vxlan ¹ ⁷ ¹⁰", "docker:ov…ce-geneve ⁷", "host"}; !slices.Equal(names, want) {
+		t.Errorf("names are %q, want %q", names, want)
+	}
+}

@@ -58,3 +58,30 @@ func Cut(text string, most int) string {
 	}
 	return text
 }
+
+// Shortened returns a function that makes names at most most letters long. Names that belong together often differ only at their
+// ends: where cutting these would make two alike, long ones are cut in the middle, or else at their beginnings.
+func Shortened(names []string, most int) func(name string) string {
+	const shortest = 4 // letters of a name's end
+	ways := []func(string) string{func(name string) string { return Cut(name, most) }}
+	for tail := (most - 1) / 2; tail < most && most > shortest; tail += shortest {
+		ways = append(ways, func(name string) string {
+			letters := []rune(name)
+			if len(letters) <= most {
+				return name
+			}
+			return string(letters[:most-1-tail]) + "…" + string(letters[len(letters)-tail:])
+		})
+	}
+	best, apart := ways[0], 0
+	for _, way := range ways {
+		different := map[string]bool{}
+		for _, name := range names {
+			different[way(name)] = true
+		}
+		if len(different) > apart {
+			best, apart = way, len(different)
+		}
+	}
+	return best
+}

@@ -45,6 +45,28 @@ func TestCut(t *testing.T) {
 	}
 }
 
+// TestNamesStayApart: names that differ at their ends differ when they are shortened, too.
+func TestNamesStayApart(t *testing.T) {
+	for _, c := range []struct {
+		names, want []string
+	}{
+		{[]string{"host", "bridge"}, []string{"host", "bridge"}},
+		{[]string{"flannel-wireguard-go", "host"}, []string{"flannel-wireguar…", "host"}},
+		{
+			[]string{"docker:ovs-userspace-vxlan", "docker:ovs-userspace-geneve", "docker:bridge"},
+			[]string{"docker:o…ce-vxlan", "docker:o…e-geneve", "docker:bridge"},
+		},
+		{[]string{"some-interface-with-one-of-many", "some-interface-with-two-of-many"}, []string{"some…-one-of-many", "some…-two-of-many"}},
+	} {
+		shorter := oneline.Shortened(c.names, 17)
+		for i, name := range c.names {
+			if got := shorter(name); got != c.want[i] || len([]rune(got)) > 17 {
+				t.Errorf("%s is shortened to %s, want %s", name, got, c.want[i])
+			}
+		}
+	}
+}
+
 func TestNumber(t *testing.T) {
 	for _, tt := range []struct {
 		v      float64

@@ -3,6 +3,8 @@ package plot
 import (
 	"strings"
 	"unicode"
+
+	"nettoll/internal/oneline"
 )
 
 // clip makes a text a single line of at most most letters. If there is no room it is empty.
@@ -22,29 +24,9 @@ func clip(s string, most int) string {
 	return s
 }
 
-// shortened returns a function that makes names at most most letters long. The names of different networks of a chart often differ
-// only at their ends: where cutting these would make two alike, long ones are cut in the middle, or else at their beginnings.
+// shortened returns a function that makes names single lines of at most most letters that stay apart.
 func shortened(names []string, most int) func(name string) string {
-	const shortest = 4 // letters of a name's end
-	ways := []func(string) string{func(name string) string { return clip(name, most) }}
-	for tail := (most - 1) / 2; tail < most && most > shortest; tail += shortest {
-		ways = append(ways, func(name string) string {
-			letters := []rune(clip(name, len([]rune(name))))
-			if len(letters) <= most {
-				return string(letters)
-			}
-			return string(letters[:most-1-tail]) + "…" + string(letters[len(letters)-tail:])
-		})
-	}
-	best, apart := ways[0], 0
-	for _, way := range ways {
-		different := map[string]bool{}
-		for _, name := range names {
-			different[way(name)] = true
-		}
-		if len(different) > apart {
-			best, apart = way, len(different)
-		}
-	}
-	return best
+	line := func(name string) string { return clip(name, len(name)) }
+	shorter := oneline.Shortened(each(names, line), most)
+	return func(name string) string { return shorter(line(name)) }
 }

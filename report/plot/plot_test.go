@@ -250,28 +250,6 @@ func TestLinesBreak(t *testing.T) {
 	}
 }
 
-// TestNamesStayApart: names that differ at their ends differ when they are shortened, too.
-func TestNamesStayApart(t *testing.T) {
-	for _, c := range []struct {
-		names, want []string
-	}{
-		{[]string{"host", "bridge"}, []string{"host", "bridge"}},
-		{[]string{"flannel-wireguard-go", "host"}, []string{"flannel-wireguar…", "host"}},
-		{
-			[]string{"docker:ovs-userspace-vxlan", "docker:ovs-userspace-geneve", "docker:bridge"},
-			[]string{"docker:o…ce-vxlan", "docker:o…e-geneve", "docker:bridge"},
-		},
-		{[]string{"some-interface-with-one-of-many", "some-interface-with-two-of-many"}, []string{"some…-one-of-many", "some…-two-of-many"}},
-	} {
-		shorter := shortened(c.names, 17)
-		for i, name := range c.names {
-			if got := shorter(name); got != c.want[i] || len([]rune(got)) > 17 {
-				t.Errorf("%s is shortened to %s, want %s", name, got, c.want[i])
-			}
-		}
-	}
-}
-
 // TestPictureIsBounded: a chart of thousands of networks is a coarser picture, not a larger one.
 func TestPictureIsBounded(t *testing.T) {
 	for n, full := range map[int]bool{1: true, 100: true, 5000: false} {
