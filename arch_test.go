@@ -85,8 +85,8 @@ func isTestSupport(dir string) bool {
 // floors are the packages from the ground up: a package imports only from floors below its own. Drivers are found
 // by driver; they are on the last floor, and only programs and the support of tests import them.
 var floors = []string{
-	"record report/plot internal/wrap internal/await internal/atonce internal/oneline internal/undo internal/beside internal/origin internal/emulated internal/cgroup internal/netns internal/nl/nft",
-	"platform",
+	"record internal/wrap internal/await internal/atonce internal/oneline internal/undo internal/beside internal/origin internal/emulated internal/cgroup internal/netns internal/nl/nft",
+	"platform report/plot",
 	"agent network reference plan internal/nl internal/keeper internal/nsexec docker/rootfs",
 	"workload sampler analysis docker/dial internal/bootstrap internal/uplink",
 	"internal/program internal/remote",

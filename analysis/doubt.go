@@ -65,10 +65,14 @@ var carriedAdvice = map[string]string{
 	record.WarnNotSilent:      "its figures include what the network does by itself: find out what it sends (tcpdump), or measure with fewer neighbours",
 }
 
-// Percent writes a share in percent, to three digits.
+// Percent writes a share in percent, to three digits, and not in more detail than a thousandth of a percent.
 func Percent(share float64) string {
-	if p := 100 * share; math.Abs(p) >= 100 {
-		return fmt.Sprintf("%.0f%%", p)
+	const least = 0.001
+	switch p := math.Abs(100 * share); {
+	case p >= 100:
+		return fmt.Sprintf("%.0f%%", 100*share)
+	case p > 0 && p < least:
+		return fmt.Sprintf("less than %v%%", least)
 	}
 	return fmt.Sprintf("%.3g%%", 100*share)
 }

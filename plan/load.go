@@ -342,7 +342,7 @@ func (d *decoder) value(n ast.Node, path string, v reflect.Value) (err error) {
 	case *float64:
 		var ok bool
 		if *p, ok = decimal(one, 0); !ok || isText {
-			return must("a number", "for example 0.139")
+			return must("a number from 0 up", "for example 0.139")
 		}
 	case *Workload:
 		if p.Name = text; !isText {

@@ -78,9 +78,10 @@ func (r Ratio) String() string {
 	return strconv.FormatFloat(math.Round(float64(r)*1e8)/1e6, 'f', -1, 64) + "%"
 }
 
-// meant suggests the percentage that was probably meant by someone who wrote the number without a percent sign.
-func (r Ratio) meant() string {
-	if r <= 1 || r >= 100 {
+// meant suggests the percentage that was probably meant by someone who wrote the number without a percent sign, if it is between the
+// two ratios.
+func (r Ratio) meant(least, most Ratio) string {
+	if r <= 1 || r/100 < least || r/100 >= most {
 		return ""
 	}
 	return fmt.Sprintf("did you mean %s%%? ", strconv.FormatFloat(float64(r), 'f', -1, 64))

@@ -184,10 +184,10 @@ func (s Suite) checkRounds() error {
 			"at least %d and at most %d rounds contradict each other; lower min_rounds or raise max_rounds", s.MinRounds, s.MaxRounds)
 	}
 	if !(s.Precision > 0 && s.Precision <= 1) {
-		return s.fault("precision", "%s is not possible; %swrite a share above 0%% and up to 100%%, such as 5%%", s.Precision, s.Precision.meant())
+		return s.fault("precision", "%s is not possible; %swrite a share above 0%% and up to 100%%, such as 5%%", s.Precision, s.Precision.meant(0, 1))
 	}
 	if !(s.Confidence >= 0.5 && s.Confidence < 1) {
-		return s.fault("confidence", "%s is not possible; %swrite a share from 50%% to below 100%%, such as 95%%", s.Confidence, s.Confidence.meant())
+		return s.fault("confidence", "%s is not possible; %swrite a share from 50%% to below 100%%, such as 95%%", s.Confidence, s.Confidence.meant(0.5, 1))
 	}
 	if err := CheckEqualWithin(s.EqualWithin); err != nil {
 		return s.fault("equal_within", "%v", err)
@@ -200,7 +200,7 @@ func CheckEqualWithin(r Ratio) error {
 	if r > 0 && r < 1 {
 		return nil
 	}
-	return fmt.Errorf("%s is not possible; %swrite a share above 0%% and below 100%%, such as 5%%", r, r.meant())
+	return fmt.Errorf("%s is not possible; %swrite a share above 0%% and below 100%%, such as 5%%", r, r.meant(0, 1))
 }
 
 func (s Suite) checkMachine() error {

@@ -30,7 +30,7 @@ func agreementSections(res analysis.Result, n *notes) []*section {
 	sec.Summary = agreementSummary(res.Agreements)
 	shown := 0
 	for _, all := range tables {
-		sh := agreementTable(all, n)
+		sh := agreementTable(all, res.Margin, n)
 		differs := slices.ContainsFunc(all, func(a analysis.Agreement) bool { return a.Outcome == analysis.Different })
 		sh.long = len(tables) > mostAgreements && (!differs || shown >= mostAgreements)
 		sh.Folded = len(tables) > mostAgreements && !differs
@@ -64,7 +64,7 @@ func agreementSummary(all []analysis.Agreement) []statement {
 	return out
 }
 
-func agreementTable(all []analysis.Agreement, n *notes) table {
+func agreementTable(all []analysis.Agreement, margin float64, n *notes) table {
 	first := all[0]
 	sc := scaleFor(first.Kind, first.Expected.Summary.Estimate)
 	sh := table{Stub: []string{"network"}, Columns: columnsOf(first.Reference)}
@@ -85,15 +85,15 @@ func agreementTable(all []analysis.Agreement, n *notes) table {
 		cells := l.Cells[1+each*slices.Index(tools, a.Tool):]
 		cells[0] = figureCell(sc, a.Found)
 		if a.Ratio != nil {
-			cells[1] = shareCell(*a.Ratio)
+			cells[1] = shareCell(*a.Ratio, 1-margin, 1+margin)
 		}
 		cells[2] = concordCell(a, n)
 	}
 	return sh
 }
 
-// shareCell formats a ratio as a share, or as a factor from twice up.
-func shareCell(c analysis.Comparison) cell {
+// shareCell formats a ratio as a share, or as a factor from twice up. See sharesDecimals for edges.
+func shareCell(c analysis.Comparison, edges ...float64) cell {
 	switch {
 	case c.Level == 0 && c.Value >= 10:
 		return cell{Value: factor(c.Value), Spread: "±?"}
@@ -103,7 +103,7 @@ func shareCell(c analysis.Comparison) cell {
 		value, ends := inRange(c.Value, c.Low, c.High, factorDecimals(c.Low))
 		return cell{Value: value + "×", Spread: ends + "×"}
 	}
-	value, ends := shareAndEnds(c)
+	value, ends := shareAndEnds(c, edges...)
 	return cell{Value: value, Spread: ends}
 }
 

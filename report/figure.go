@@ -241,7 +241,9 @@ func newChartFile(where string, f figure, names map[string]int) Chart {
 	if f.Hint != "" {
 		title += " (" + f.Hint + ")"
 	}
-	name := fileName(where + " " + f.Title)
+	place, own := fileName(where), fileName(f.Title)
+	place = place[:min(len(place), max(0, longestFileName-len(own)-1))] // what the figure shows tells charts apart
+	name := strings.Trim(strings.Trim(place, "-")+"-"+own, "-")
 	if names[name]++; names[name] > 1 {
 		name += fmt.Sprintf("-%d", names[name])
 	}
@@ -265,11 +267,13 @@ func fileName(s string) string {
 		}
 	}
 	name := strings.Trim(b.String(), "-")
-	if len(name) > 100 {
-		name = strings.Trim(name[:100], "-")
+	if len(name) > longestFileName {
+		name = strings.Trim(name[:longestFileName], "-")
 	}
 	return cmp.Or(name, "chart")
 }
+
+const longestFileName = 100 // without what tells one chart from another of the same name, and the format
 
 // loadParts are the parts of the machine's CPU time, in the order in which a bar shows them.
 // Their colours differ in meaning from those of networks.

@@ -55,7 +55,7 @@ func TestCharts(t *testing.T) {
 		"tcp-stream-by-clients-and-clients-in-each-container-link-throughput-per-client-gbit-s",
 		"one-host-ipv4-client-and-server-on-different-cpus-latency-p50-against-host",
 		"one-host-ipv4-client-and-server-on-different-cpus-where-the-cpu-time-of-tcp-stream-goes-s-per-gb",
-		"one-host-ipv4-client-and-server-on-different-cpus-where-the-cpu-time-of-tcp-rr-goes-us-per-transacti",
+		"one-host-ipv4-client-and-server-on-different-cp-where-the-cpu-time-of-tcp-rr-goes-us-per-transaction",
 	} {
 		if !seen[want] {
 			t.Errorf("no chart %s among %v", want, seen)

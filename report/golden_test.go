@@ -825,7 +825,7 @@ func TestAgreementOfOddTools(t *testing.T) {
 		f := analysis.Figure{Kind: record.Kinds()[0], Summary: analysis.Summary{N: 1, Estimate: 1e9 * float64(1+i)}}
 		all = append(all, analysis.Agreement{Kind: f.Kind, Reference: "engine", Tool: tool, Expected: f, Found: f})
 	}
-	sh := agreementTable(all, &notes{})
+	sh := agreementTable(all, 0.05, &notes{})
 	if len(sh.Lines) != 1 || len(sh.Columns) != len(sh.Lines[0].Cells) {
 		t.Fatalf("columns %q, lines %+v", sh.Columns, sh.Lines)
 	}

@@ -167,11 +167,11 @@ func measuredCell(sc scale, c analysis.ReplicatedCell) cell {
 	if c.Measured == nil {
 		return absentCell(nil)
 	}
-	beside := spread(sc, c.Measured.Summary)
+	shown := cell{Value: sc.number(c.Measured.Estimate), Spread: spread(sc, c.Measured.Summary)}
 	if c.Ratio != nil {
-		beside = shareText(*c.Ratio)
+		shown.Spread = "(" + shareText(*c.Ratio) + ")"
 	}
-	return cell{Value: sc.number(c.Measured.Estimate), Spread: "(" + beside + ")"}
+	return shown
 }
 
 // shareText formats a ratio as a share of the baseline, with its interval.

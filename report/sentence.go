@@ -369,10 +369,28 @@ func share(c analysis.Comparison) string {
 	return value + " (" + ends + ")"
 }
 
-// shareAndEnds returns a ratio, and the ends of its interval, as shares of the baseline.
-func shareAndEnds(c analysis.Comparison) (value, ends string) {
-	value, ends = inRange(100*c.Value, 100*c.Low, 100*c.High, shareDecimals(c.Value))
+// shareAndEnds returns a ratio, and the ends of its interval, as shares of the baseline. See sharesDecimals for edges.
+func shareAndEnds(c analysis.Comparison, edges ...float64) (value, ends string) {
+	value, ends = inRange(100*c.Value, 100*c.Low, 100*c.High, sharesDecimals(c.Value, c, edges...))
 	return value + "%", ends + "%"
+}
+
+// sharesDecimals returns the decimals for a share, and more where an end of the interval would be written as no difference, or as one
+// of the edges of what counts as the same, and lies on one side of it.
+func sharesDecimals(share float64, c analysis.Comparison, edges ...float64) int {
+	decimals := shareDecimals(share)
+	if c.Low > 1 || c.High < 1 {
+		edges = append(edges, 1)
+	}
+	for _, edge := range edges {
+		for _, end := range []float64{c.Low, c.High} {
+			written := func() string { return strconv.FormatFloat(100*end, 'f', decimals, 64) }
+			for decimals < 2 && end != edge && written() == strconv.FormatFloat(100*edge, 'f', decimals, 64) {
+				decimals++
+			}
+		}
+	}
+	return decimals
 }
 
 // margin returns the largest difference that counts as the same.
@@ -492,7 +510,7 @@ func shareRange(c analysis.Comparison) string {
 	if c.Low >= 2 {
 		return between(c.Low, c.High, factorDecimals(c.Low)) + "×"
 	}
-	return between(100*c.Low, 100*c.High, shareDecimals(c.Low)) + "%"
+	return between(100*c.Low, 100*c.High, sharesDecimals(c.Low, c)) + "%"
 }
 
 // costFollows reports whether the CPU cost of every network follows from its throughput.

@@ -559,7 +559,7 @@ func TestQuantity(t *testing.T) {
 		{record.Throughput, 0, "0 bit/s"},
 		{record.LatencyP50, 21.34e-6, "21.3 µs"},
 		{record.LatencyP50, 0.0042, "4.20 ms"},
-		{record.LatencyAdded, -5e-6, "-5.00 µs"},
+		{record.LatencyAdded, -5e-6, "−5.00 µs"},
 		{record.CPUPerGB, 0.5213, "0.521 s/GB"},
 		{record.CPUPerTransaction, 12.06e-6, "12.1 µs"},
 		{record.TransactionRate, 46912, "46.9 k/s"},
@@ -622,7 +622,7 @@ func TestSpread(t *testing.T) {
 		{analysis.Summary{Estimate: 10e9, Interval: analysis.Interval{Low: 9e9, High: 12e9}}, "±?"},
 		{analysis.Summary{Estimate: 10e9, Interval: analysis.Interval{Low: 2e9, High: 71e9, Level: 0.95}}, "2.00…71.0"},
 		{analysis.Summary{Estimate: 0, Interval: analysis.Interval{Low: 0, High: 3e9, Level: 0.95}}, "0…3.00"},
-		{analysis.Summary{Estimate: 1e9, Interval: analysis.Interval{Low: -1e9, High: 3e9, Level: 0.95}}, "-1.00…3.00"},
+		{analysis.Summary{Estimate: 1e9, Interval: analysis.Interval{Low: -1e9, High: 3e9, Level: 0.95}}, "−1.00…3.00"},
 	} {
 		if got := spread(gbits, tt.s); got != tt.want {
 			t.Errorf("%+v: %q, want %q", tt.s, got, tt.want)
@@ -998,5 +998,26 @@ func TestCommonLimit(t *testing.T) {
 func TestNotTried(t *testing.T) {
 	if got := absentText(&analysis.Row{}); got != "not tried" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestIntervalsKeepTheirSide: what excludes no difference, or an edge of what counts as the same, is not written as if it held it.
+func TestIntervalsKeepTheirSide(t *testing.T) {
+	of := func(value, low, high float64) analysis.Comparison {
+		return analysis.Comparison{Value: value, Interval: analysis.Interval{Low: low, High: high, Level: 0.95}, Outcome: analysis.Different}
+	}
+	for _, c := range []struct{ got, want string }{
+		{shareRange(of(0.94, 0.882, 0.995)), "88.2–99.5%"},
+		{shareRange(of(0.94, 0.882, 0.9997)), "88.20–99.97%"},
+		{shareRange(of(0.99, 0.98, 1.004)), "98–100%"},
+		{share(of(1.03, 1.002, 1.06)), "103.0% (100.2–106.0%)"},
+		{shareCell(of(1.026, 1.004, 1.048), 0.95, 1.05).Spread, "100.4–104.8%"},
+		{shareCell(of(1.03, 0.99, 1.052), 0.95, 1.05).Spread, "99.0–105.2%"},
+		{between(0.0004, 3.2, 5), "0.0004–3.2"},
+		{change(of(0.0004, 0.0003, 0.0005)), "−99.96%"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%q, want %q", c.got, c.want)
+		}
 	}
 }

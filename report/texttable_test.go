@@ -96,15 +96,16 @@ func TestNarrowTablesKeepMarks(t *testing.T) {
 		lines[i].Cells = []cell{{Value: "10.1"}}
 	}
 	table := newTextTable(table{Stub: []string{"network"}, Columns: columnsOf("Gbit/s"), Lines: lines}, false)
-	table.cutNames(table.width() - 40)
-	if got := table.width(); got > 40 {
+	table.cutNames(table.width() - 32)
+	if got := table.width(); got > 32 {
 		t.Errorf("%d columns", got)
 	}
-	var names []string
-	for _, row := range table.grid().body {
-		names = append(names, row[0])
-	}
-	if want := []string{"docker:ov…ace-vxlan ¹ ⁷ ¹⁰", "docker:ov…ce-geneve ⁷", "host"}; !slices.Equal(names, want) {
-		t.Errorf("names are %q, want %q", names, want)
+	seen := map[string]bool{}
+	for i, row := range table.grid().body {
+		name, marked := strings.CutSuffix(row[0], table.marks[i])
+		if seen[name] || !marked || !strings.HasPrefix(table.marks[i], strings.TrimRight(" "+superscript(lines[i].Marks), " ")) {
+			t.Errorf("row %d is %q", i, row[0])
+		}
+		seen[name] = true
 	}
 }

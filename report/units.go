@@ -72,6 +72,9 @@ func prefixed(prefixes []prefix, reference float64, unit string) scale {
 // number formats a value without its unit, to three significant digits.
 func (s scale) number(v float64) string {
 	v /= s.factor
+	if v < 0 {
+		return "−" + s.number(-v*s.factor)
+	}
 	if s.whole {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
@@ -136,7 +139,7 @@ func spread(sc scale, s analysis.Summary) string {
 	return "±" + percent(half)
 }
 
-// percent formats a share. A share other than zero is never shown as zero.
+// percent formats a share in whole percents. A share other than zero is never shown as zero: half widths of less are given as 1%.
 func percent(share float64) string {
 	p := math.Abs(share) * 100
 	switch {
@@ -204,6 +207,9 @@ func changeDecimals(c analysis.Comparison) int {
 	}
 	if c.Outcome == analysis.Different && c.High < 0.0995 {
 		decimals = max(decimals, 1)
+		for decimals < 3 && c.Value > 0 && 100-100*c.Value > 100-0.5*math.Pow10(-decimals) { // it would be shown as -100 %
+			decimals++
+		}
 	}
 	return decimals
 }
@@ -259,6 +265,9 @@ func compared(sc scale, f analysis.Figure) (shows, ends string, c *analysis.Comp
 // between formats a range of positive values followed by one unit, with as many decimals as
 // are needed to distinguish its ends, up to two more.
 func between(low, high float64, decimals int) string {
+	if apart := 100.0; low > 0 && high > apart*low && decimals > 0 { // what suits one suits the other no more
+		return strconv.FormatFloat(low, 'f', decimalsFor(low, 1), 64) + "–" + strconv.FormatFloat(high, 'f', decimalsFor(high, 2), 64)
+	}
 	for more := 0; ; more++ {
 		a, b := strconv.FormatFloat(low, 'f', decimals+more, 64), strconv.FormatFloat(high, 'f', decimals+more, 64)
 		switch {

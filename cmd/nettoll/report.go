@@ -161,6 +161,8 @@ func readRun(path string, read func(string) (*record.File, error)) (*record.File
 		return nil, usagef("%s: it is compressed: gunzip -k %[1]s", path)
 	case errors.Is(err, record.ErrNotRunFile):
 		return nil, usageError{fmt.Errorf("%w; run files end with .ndjson", err)}
+	case err != nil && !errors.As(err, new(*fs.PathError)): // it was read, and cannot be used
+		return nil, usageError{err}
 	}
 	return file, err
 }
