@@ -327,7 +327,7 @@ func unshaped(t *record.Trial, link platform.Underlay, payload uint64, windows i
 	if float64(payload) <= tolerance*float64(link.Rate)/8*t.Window+float64(link.Burst()*uint64(max(1, windows))) {
 		return ""
 	}
-	return fmt.Sprintf("the link should let through %s Mbit/s, and %s Mbit/s of payload crossed it: it is no longer shaped",
+	return fmt.Sprintf("the link should let through %s Mbit/s, and %s Mbit/s of payload crossed it: it is no longer shaped, or its flows were not counted at the same time",
 		oneline.Number(float64(link.Rate)/1e6, 3), oneline.Number(float64(payload)*8/1e6/t.Window, 3))
 }
 

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"nettoll/internal/oneline"
 	"nettoll/record"
 	"nettoll/workload"
 )
@@ -53,6 +55,40 @@ func Each[F any](
 		}
 		return together(job, o, all), nil
 	}
+}
+
+// Heard returns result with a verdict on flows that received nothing in the window: if it can be that they share the path with many
+// others, it is a warning, and otherwise the error of the trial.
+func Heard(result func(workload.Job, Outcome) (workload.Result, error)) func(workload.Job, Outcome) (workload.Result, error) {
+	return func(job workload.Job, o Outcome) (workload.Result, error) {
+		r, err := result(job, o)
+		if err != nil {
+			return r, err
+		}
+		silent := record.Those(r.Flows, func(f record.Flow) bool { return f.Bytes == 0 && f.Transactions == 0 })
+		n := len(silent)
+		if n > 0 && !workload.Crowded(n, len(r.Flows), r.Window) {
+			return r, fmt.Errorf("client %s: flow %d: nothing was received", silent[0].Client, silent[0].Stream)
+		}
+		r.Warnings = append(r.Warnings, workload.Starved(n, len(r.Flows))...)
+		return r, nil
+	}
+}
+
+// Paced returns a warning if the clients together did not offer streams at the requested rate. Each flow is allowed the message that
+// it was about to send at an edge of the window.
+func Paced(job workload.Job, all []Figures) []record.Warning {
+	var flows, offered, within float64
+	for _, f := range all {
+		offered += f.Offered
+		for _, flow := range f.Flows {
+			flows++
+			within += float64(cmp.Or(max(flow.Message, job.Options.MessageSize), record.Datagram)) * 8 / cmp.Or(f.Window.Seconds(), job.Duration.Seconds())
+		}
+	}
+	const mega = 1e6
+	asked := flows * float64(job.Options.Bandwidth) / mega
+	return workload.Pace(asked, offered/mega, within/mega, oneline.Number(asked, 4)+" Mbit/s of payload")
 }
 
 // client is a type that has Figures.
@@ -108,6 +144,9 @@ func spanOf(clients []Figures) time.Duration {
 			rate = units / f.Window.Seconds()
 		}
 		all, perSecond = all+units, perSecond+rate
+	}
+	if perSecond == 0 { // nothing was exchanged; see Heard
+		return clients[0].Window
 	}
 	return time.Duration(all / perSecond * float64(time.Second))
 }

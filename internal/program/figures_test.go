@@ -74,3 +74,53 @@ func TestSummary(t *testing.T) {
 		}
 	}
 }
+
+// TestFlowsThatReceivedNothing: one silent flow among many is slow, whichever client it belongs to. Most of them, or one of a few, are
+// a fault.
+func TestFlowsThatReceivedNothing(t *testing.T) {
+	for _, c := range []struct {
+		flows, silent int
+		want          string // of the error
+	}{
+		{24, 0, ""}, {24, 1, ""}, {24, 16, ""}, {24, 24, "client c0: flow 0: nothing was received"}, {1, 1, "client c0: flow 0: nothing was received"},
+	} {
+		_, err := Heard(func(workload.Job, Outcome) (workload.Result, error) {
+			r := workload.Result{Window: time.Second}
+			for i := range c.flows {
+				f := record.Flow{Client: fmt.Sprint("c", i)}
+				if i >= c.silent {
+					f.Bytes = 1
+				}
+				r.Flows = append(r.Flows, f)
+			}
+			return r, nil
+		})(workload.Job{}, Outcome{})
+		if (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
+			t.Errorf("%d of %d are silent: %v, want %q", c.silent, c.flows, err, c.want)
+		}
+	}
+	r, _ := Heard(func(workload.Job, Outcome) (workload.Result, error) {
+		return workload.Result{Window: time.Second, Flows: append(slices.Repeat([]record.Flow{{Bytes: 1}}, 23), record.Flow{})}, nil
+	})(workload.Job{}, Outcome{})
+	if len(r.Warnings) != 1 || r.Warnings[0].Code != record.WarnStarved {
+		t.Errorf("warnings are %v", r.Warnings)
+	}
+}
+
+// TestPace: the rate is that of all flows of all clients, and each may be about to send a message at an edge.
+func TestPace(t *testing.T) {
+	job := workload.Job{Workload: record.UDPStream, Duration: time.Second, Options: record.Options{Bandwidth: 1_000_000, MessageSize: 1000}}
+	for _, c := range []struct {
+		offered float64 // by each of two clients with two flows
+		want    string
+	}{{2e6, ""}, {1.98e6, ""}, {1.9e6, "pace-missed"}, {2.1e6, "pace-exceeded"}} {
+		one := Figures{Flows: make([]record.Flow, 2), Offered: c.offered}
+		var code string
+		for _, w := range Paced(job, []Figures{one, one}) {
+			code += w.Code
+		}
+		if code != c.want {
+			t.Errorf("%v offered: %q, want %q", c.offered, code, c.want)
+		}
+	}
+}

@@ -59,6 +59,7 @@ func sum(job workload.Job, o program.Outcome) (r workload.Result, err error) {
 			f.Sums[record.PacketRate] = float64(total.received) / window.Seconds()
 			f.Sums[record.Jitter] = total.jitter / 1e3 / float64(len(flows[i])*len(job.Pairs))
 			f.Sent, f.Lost = float64(total.sent), float64(total.lost)
+			f.Offered = f.Sent * float64(cmp.Or(job.Options.MessageSize, record.Datagram)) * 8 / window.Seconds()
 		} else {
 			f.Sums[record.Retransmits] = float64(total.retransmits)
 		}
@@ -66,6 +67,7 @@ func sum(job workload.Job, o program.Outcome) (r workload.Result, err error) {
 	}
 	r = program.Together(job, o, all)
 	r.Warnings = append(r.Warnings, mixed...)
+	r.Warnings = append(r.Warnings, program.Paced(job, all)...)
 	return r, nil
 }
 
@@ -101,10 +103,7 @@ func (e ends) measure(job workload.Job, lead, window int) (f figures, tcp *recor
 	}
 	for _, r := range received {
 		one, err := cut(r, lead, window)
-		if err == nil && one.bytes == 0 {
-			err = fmt.Errorf("nothing was received")
-		}
-		if err == nil && job.Workload == record.UDPStream && (one.received == 0 || one.sent == 0 || one.lost > one.sent) {
+		if err == nil && job.Workload == record.UDPStream && ((one.received == 0) != (one.bytes == 0) || one.received > 0 && one.sent == 0 || one.lost > one.sent) {
 			err = fmt.Errorf("%d datagrams received, %d lost of %d", one.received, one.lost, one.sent)
 		}
 		if err != nil {

@@ -34,7 +34,7 @@ func (c trial) result(t *testing.T, change func(*program.Outcome)) (workload.Res
 	if change != nil {
 		change(&o)
 	}
-	return result(j, o)
+	return Tool.Result(j, o)
 }
 
 var two = trial{record.TCPStream, record.Options{}, 1, 1, "two.server.txt", []string{"two.client2.txt"}}
@@ -112,8 +112,8 @@ func TestResultErrors(t *testing.T) {
 		change func(*program.Outcome)
 		want   string
 	}{
-		{"stalled all the time", trial{record.TCPStream, record.Options{}, 1, 1, "tcp-stalled.server.txt", []string{"tcp-stalled.client.txt"}}, nil, "flow 0: receiver: nothing was received"},
-		{"no datagram in the window", trial{record.UDPStream, record.Options{}, 1, 1, "udp-stalled.server.txt", []string{"udp-stalled.client.txt"}}, nil, "flow 0: receiver: nothing was received"},
+		{"stalled all the time", trial{record.TCPStream, record.Options{}, 1, 1, "tcp-stalled.server.txt", []string{"tcp-stalled.client.txt"}}, nil, "flow 0: nothing was received"},
+		{"no datagram in the window", trial{record.UDPStream, record.Options{}, 1, 1, "udp-stalled.server.txt", []string{"udp-stalled.client.txt"}}, nil, "flow 0: nothing was received"},
 		{"too short", trial{record.TCPStream, record.Options{}, 1, 2, "two.server.txt", []string{"two.client2.txt"}}, nil, "receiver: no interval from 2 to 3 s"},
 		{"more streams asked for", trial{record.TCPStream, record.Options{Streams: 3}, 0, 1, "tcp.server.txt", []string{"tcp.client.txt"}}, nil, "reports 1 flows, want 3"},
 		{"a client that failed", two, func(o *program.Outcome) { o.Clients[0].Stderr = transcript(t, "killed.client.err") }, "tcp write failed: Connection reset by peer"},

@@ -44,7 +44,7 @@ var Tool = program.Tool{
 	Times:  func(_ workload.Job, t *program.Trial) error { t.Tail = tail; return nil },
 	Server: server,
 	Client: client,
-	Result: result,
+	Result: program.Heard(result),
 }
 
 // readable are the sizes of messages over TCP: a server that reads fewer bytes than 8 at a time ends with a division by zero
@@ -58,8 +58,9 @@ const tail = 500 * time.Millisecond
 // takes 0 for an endless pause.
 const unlimited = "1000g"
 
-// both returns the arguments that client and server have in common.
-func both(p program.Pair) []string {
+// both returns the arguments that client and server have in common. Only the server is told the congestion control if it is the one
+// that sends: a client refuses that.
+func both(p program.Pair, congestion string) []string {
 	o := p.Job.Options
 	args := []string{"-p", strconv.Itoa(p.Port), "-e", "-i", "1", "-f", "B"}
 	if p.Addr.Is6() {
@@ -69,7 +70,7 @@ func both(p program.Pair) []string {
 		args = append(args, "-u")
 		o.MessageSize = cmp.Or(o.MessageSize, record.Datagram)
 	}
-	return slices.Concat(args, program.Given("-l", o.MessageSize), program.Given("-w", o.Window), program.Given("-Z", o.Congestion))
+	return slices.Concat(args, program.Given("-l", o.MessageSize), program.Given("-w", o.Window), program.Given("-Z", congestion))
 }
 
 func server(p program.Pair) program.Server {
@@ -78,7 +79,7 @@ func server(p program.Pair) program.Server {
 		protocol = "udp"
 	}
 	return program.Server{
-		Command: program.Command{Args: append([]string{"-s", "-B", p.Listen.Unmap().String()}, both(p)...)},
+		Command: program.Command{Args: append([]string{"-s", "-B", p.Listen.Unmap().String()}, both(p, p.Job.Options.Congestion)...)},
 		Listen:  p.Ports(protocol),
 		Ending:  syscall.SIGKILL, // it does not end when asked to, and has then already printed all figures that count
 	}
@@ -86,7 +87,10 @@ func server(p program.Pair) program.Server {
 
 func client(p program.Pair) program.Client {
 	o := p.Job.Options
-	args := append([]string{"-c", p.Addr.String()}, both(p)...)
+	if o.Reverse {
+		o.Congestion = ""
+	}
+	args := append([]string{"-c", p.Addr.String()}, both(p, o.Congestion)...)
 	args = append(args, "-t", strconv.FormatFloat((p.Lead+p.Window+tail).Seconds(), 'f', 1, 64))
 	switch p.Job.Workload {
 	case record.TCPStream:

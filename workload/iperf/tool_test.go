@@ -28,7 +28,7 @@ func TestArguments(t *testing.T) {
 		{"tcp with all", workloadtest.Warm(job(record.TCPStream, record.Options{Streams: 4, MessageSize: 65536, Window: 131072, Congestion: "reno", Reverse: true},
 			workloadtest.Pair("c", "s", "2001:2::1")), 200*time.Millisecond),
 			"-s -B 2001:2::2 -p 20001 -e -i 1 -f B -V -l 65536 -w 131072 -Z reno",
-			"-c 2001:2::1 -p 20001 -e -i 1 -f B -V -l 65536 -w 131072 -Z reno -t 3.5 -R -P 4"},
+			"-c 2001:2::1 -p 20001 -e -i 1 -f B -V -l 65536 -w 131072 -t 3.5 -R -P 4"},
 		{"bidir", workloadtest.Warm(job(record.TCPBidir, record.Options{}), time.Second), server, head + " -t 3.5 --full-duplex"},
 		{"udp as fast as it goes", job(record.UDPStream, record.Options{}), server + " -u -l 1300", head + " -u -l 1300 -t 2.5 -b 1000g"},
 		{"udp paced", job(record.UDPStream, record.Options{Bandwidth: 5_000_000, MessageSize: 1000, Streams: 2}), server + " -u -l 1000",

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 
 	"nettoll/internal/program"
 	"nettoll/internal/wrap"
@@ -21,7 +20,6 @@ import (
 type figures struct {
 	program.Figures
 	seconds float64    // of the receiver
-	silent  []int      // flows that received nothing
 	minor   int        // minor number of the program's version
 	busy    [2]float64 // CPUs that client and server used
 }
@@ -90,15 +88,12 @@ func (f *figures) read(o *output, job workload.Job) error {
 		flow := &f.Flows[i]
 		flow.Message = o.Start.TestStart.Block
 		f.Bytes += flow.Bytes
-		if flow.Bytes == 0 {
-			f.silent = append(f.silent, i)
-		}
 	}
 	f.Crossed.Bytes = f.Bytes
 	f.Sums[record.Throughput] = float64(f.Bytes) * 8 / f.seconds
-	window := time.Duration(f.seconds * float64(time.Second))
-	if n := len(f.silent); n > 0 && !workload.Crowded(n, len(f.Flows), window) {
-		return fmt.Errorf("flow %d: nothing was received", f.silent[0])
+	f.Offered = f.Sums[record.Throughput]
+	if job.Workload == record.UDPStream {
+		f.Offered = f.Sent * float64(o.Start.TestStart.Block) * 8 / f.seconds
 	}
 	return nil
 }
@@ -375,9 +370,9 @@ type span struct {
 func together(job workload.Job, o program.Outcome, all []figures) workload.Result {
 	r := program.Together(job, o, all)
 	for i, c := range all {
-		r.Warnings = append(r.Warnings, workload.Starved(len(c.silent), len(c.Flows))...)
 		r.Warnings = append(r.Warnings, oneThread(job.Pairs[i], c)...)
 	}
+	r.Warnings = append(r.Warnings, program.Paced(job, record.Each(all, func(f figures) program.Figures { return f.Figures }))...)
 	r.Warnings = append(r.Warnings, otherWindows(job, all)...)
 	return r
 }

@@ -38,7 +38,7 @@ var Tool = program.Tool{
 	Serves:  program.OneClient,
 	Server:  server,
 	Client:  client,
-	Result:  program.Each(parse, together),
+	Result:  program.Heard(program.Each(parse, together)),
 	Explain: explain,
 }
 

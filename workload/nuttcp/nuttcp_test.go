@@ -101,7 +101,7 @@ func TestParseRefuses(t *testing.T) {
 		{"NaN", stream, "tcp", "rate_Mbps=4972.6769", "rate_Mbps=nan", "rate_Mbps=nan, which is not a number"},
 		{"infinity", stream, "tcp", "real_sec=1.00 rate_Mbps=4972.6769", "real_sec=inf rate_Mbps=4972.6769", "real_sec=inf, which is not a number"},
 		{"negative", stream, "tcp", "megabytes=592.5000", "megabytes=-592.5000", "megabytes=-592.5000, which is not a number"},
-		{"zero", stream, "tcp", "megabytes=592.5000 real_sec=1.00 rate_Mbps=4972.6769", "megabytes=0.0000 real_sec=1.00 rate_Mbps=0.0000", "received 0 bytes in the window"},
+		{"zero", stream, "tcp", "megabytes=592.5000 real_sec=1.00 rate_Mbps=4972.6769", "megabytes=0.0000 real_sec=1.00 rate_Mbps=0.0000", "flow 0: nothing was received"},
 		{"rate and size do not agree", stream, "tcp", "megabytes=592.5000", "megabytes=292.5000", "4972.6769 Mbit/s, but received 292.5 MiB in 1 s"},
 		{"more than all", stream, "tcp", "megabytes=2053.1250", "megabytes=53.1250", "bytes in the window, and 55705600 in all"},
 		{"no count", datagrams, "udp", "pkt=26946", "pkt=26946.5", "pkt=26946.5, which is not a count"},

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"nettoll/internal/oneline"
 	"nettoll/internal/program"
 	"nettoll/record"
 	"nettoll/workload"
@@ -99,7 +98,7 @@ func parse(job workload.Job, text, _ string) (f program.Figures, err error) {
 		r.Fields = report
 		seconds += add(&f, r, job)
 	}
-	if f.Bytes == 0 || f.Bytes > all+megabyte {
+	if f.Bytes > all+megabyte {
 		r.Fail("received %d bytes in the window, and %d in all", f.Bytes, all)
 	}
 	f.Crossed = workload.Crossed{Bytes: max(all, f.Bytes), Conns: 1} // all is rounded
@@ -154,8 +153,6 @@ func connection(f *program.Figures, r *program.Reader, o output) {
 // together combines the figures of all clients.
 func together(job workload.Job, o program.Outcome, all []program.Figures) workload.Result {
 	r := program.Together(job, o, all)
-	asked := float64(job.Options.Bandwidth * len(all))
-	offered := record.Sum(all, func(f program.Figures) float64 { return f.Offered })
-	r.Warnings = append(r.Warnings, workload.Pace(asked, offered, 0, oneline.Number(asked, 4)+" bit/s of payload")...)
+	r.Warnings = append(r.Warnings, program.Paced(job, all)...)
 	return r
 }

@@ -32,7 +32,7 @@ var Tool = program.Tool{
 	Times:  func(_ workload.Job, t *program.Trial) error { t.Tail = tail; return nil },
 	Server: server,
 	Client: client,
-	Result: program.Each(parse, together),
+	Result: program.Heard(program.Each(parse, together)),
 	Failed: explain,
 }
 

@@ -98,7 +98,7 @@ func oneClient(t *testing.T, tool workload.Tool) {
 			trial(t, tool, one, d, "IPv6", network.IPv6, record.Options{}, 0, always)
 		}
 		if slices.Contains(d.Options, "reverse") {
-			trial(t, tool, one, d, "reverse", network.IPv4, record.Options{Reverse: true}, 0, always)
+			trial(t, tool, one, d, "reverse", network.IPv4, record.Options{Reverse: true, Congestion: o.Congestion}, 0, always)
 		}
 	}
 }
