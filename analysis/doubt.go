@@ -56,6 +56,7 @@ const (
 // carriedAdvice is the advice for warnings recorded in trials.
 var carriedAdvice = map[string]string{
 	record.WarnGenerator:      "the traffic generator, not the network, is the bottleneck: use more streams or clients, larger messages, or separate CPUs for client and server",
+	record.WarnOwnControl:     "to compare tools under the same one, measure all under the machine's own (--congestion machine)",
 	record.WarnStarved:        "stop other work on the machine, or ", // see longer
 	record.WarnIdleBusy:       "stop other work on the machine, and measure again",
 	record.WarnCPULate:        "stop other work on the machine, and measure again",

@@ -18,10 +18,11 @@ func Warn(applies bool, code, format string, args ...any) []Warning {
 
 // Codes of warnings that reports treat in a way of their own. docs/format.md has all.
 const (
-	WarnStarved   = "starved-flows"     // flows received nothing in the window
-	WarnCold      = "cold-flows"        // flows had received nothing when the window opened
-	WarnStalled   = "maybe-stalled"     // a client may have waited for what was lost
-	WarnGenerator = "generator-limited" // the figures are about the generator of traffic
+	WarnStarved    = "starved-flows"          // flows received nothing in the window
+	WarnCold       = "cold-flows"             // flows had received nothing when the window opened
+	WarnStalled    = "maybe-stalled"          // a client may have waited for what was lost
+	WarnGenerator  = "generator-limited"      // the figures are about the generator of traffic
+	WarnOwnControl = "own-congestion-control" // the tool cannot choose the congestion control that the run has
 
 	WarnIdleBusy       = "idle-was-busy"   // the machine was busy while its idle CPU use was measured
 	WarnCPULate        = "cpu-late"        // the machine was read too late

@@ -457,3 +457,35 @@ func TestHopsAreKeptOpen(t *testing.T) {
 		t.Errorf("closed %d times", closed)
 	}
 }
+
+// TestToolsThatCannotChooseTheCongestionControl are told where streams have another one than the run.
+func TestToolsThatCannotChooseTheCongestionControl(t *testing.T) {
+	end := func(role, own string) record.Endpoint {
+		return record.Endpoint{Role: role, Sysctls: map[string]string{"net.ipv4.tcp_congestion_control": own}}
+	}
+	known := []record.Flow{{TCP: &record.TCPInfo{Congestion: "bbr"}}}
+	for _, c := range []struct {
+		name, workload, wanted string
+		reverse                bool
+		flows                  []record.Flow
+		want                   string
+	}{
+		{"another", record.TCPStream, "cubic", false, nil, "nuttcp cannot choose the congestion control: its connections had the senders' own, bbr, and those of tools that can had cubic"},
+		{"the same", record.TCPStream, "bbr", false, nil, ""},
+		{"the server sends", record.TCPStream, "cubic", true, nil, "nuttcp cannot choose the congestion control: its connections had the senders' own, reno, and those of tools that can had cubic"},
+		{"both send", record.TCPBidir, "cubic", false, nil, "nuttcp cannot choose the congestion control: its connections had the senders' own, bbr and reno, and those of tools that can had cubic"},
+		{"no stream", record.TCPRR, "cubic", false, nil, ""},
+		{"the machine's own is asked for", record.TCPStream, record.MachinesOwn, false, nil, ""},
+		{"it is known", record.TCPStream, "cubic", false, known, ""},
+	} {
+		tr := &record.Trial{Cell: record.Cell{Tool: "nuttcp", Workload: c.workload, Options: record.Options{Reverse: c.reverse}}, Flows: c.flows,
+			Endpoints: []record.Endpoint{end("client", "bbr"), end("server", "reno")}}
+		got := ""
+		for _, w := range ownControl(tr, c.wanted) {
+			got += w.Text
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}

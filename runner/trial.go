@@ -279,6 +279,9 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	t.Warnings = append(t.Warnings, foreignTraffic(t, p, a.before.ports, after.ports, len(links), after.at.Sub(a.before.at))...)
 	t.Warnings = append(t.Warnings, a.watch.foreignWork(use, res.Window)...)
 	t.Warnings = append(t.Warnings, throttled(t)...)
+	if a.job.Options.Congestion == "" {
+		t.Warnings = append(t.Warnings, ownControl(t, s.r.Settings.Congestion)...)
+	}
 	t.Warnings = append(t.Warnings, s.r.shares(t.Endpoints)...)
 	t.Status = record.OK
 	if wrong := cmp.Or(verdict(t.Path), astray(t.Endpoints, t.Path), a.watch.unused(res.Bytes), unshaped(t, s.topo.Underlay, res.Bytes, len(a.watch.turns)), changed(p, a.before, after, s.bridge),
@@ -335,6 +338,24 @@ func (r *Runner) congestion(tool workload.Tool, c record.Cell) string {
 		return ""
 	}
 	return named
+}
+
+// ownControl warns of streams under another congestion control than the one of the run, by a tool that cannot choose: others of
+// the run are not compared under the same one.
+func ownControl(t *record.Trial, wanted string) []record.Warning {
+	if t.Cell.Workload != record.TCPStream && t.Cell.Workload != record.TCPBidir || wanted == "" || wanted == record.MachinesOwn {
+		return nil
+	}
+	if slices.ContainsFunc(t.Flows, func(f record.Flow) bool { return f.TCP != nil && f.TCP.Congestion != "" }) {
+		return nil // it is known; see uncontrolled
+	}
+	senders := record.Those(t.Endpoints, func(e record.Endpoint) bool {
+		return t.Cell.Workload == record.TCPBidir || (e.Role == "server") == t.Cell.Options.Reverse
+	})
+	own := record.Distinct(senders, func(e record.Endpoint) string { return e.Sysctls["net.ipv4.tcp_congestion_control"] })
+	own = slices.DeleteFunc(own, func(name string) bool { return name == "" || name == wanted })
+	return record.Warn(len(own) > 0, record.WarnOwnControl,
+		"%s cannot choose the congestion control: its connections had the senders' own, %s, and those of tools that can had %s", t.Cell.Tool, strings.Join(own, " and "), wanted)
 }
 
 // uncontrolled describes how connections did not use the requested congestion control, or used
