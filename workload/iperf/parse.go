@@ -46,10 +46,10 @@ var (
 	isSum    = regexp.MustCompile(`^\[(SUM|FD| CT)`)
 	// The text after the rate.
 	reads     = regexp.MustCompile(`^\d+=[\d:]+$`)
-	writes    = regexp.MustCompile(`^\d+/\d+ +(\d+) +(\d+)K/(\d+)\((\d+)\) us(?: +[\d.]+)?$`)
-	sent      = regexp.MustCompile(`^\d+/\d+ +\d+ pps$`)
-	datagrams = regexp.MustCompile(`^(\d+\.\d+) ms +(\d+)/(\d+) \([0-9.e+-]+%\) .* pps +(\d+)/\d+\(\d+\) pkts\b.*$`)
-	stalled   = regexp.MustCompile(`^0\.000 ms +0/0 \(0%\) .* 0 pps$`) // datagrams, none
+	writes    = regexp.MustCompile(`^\d+/\d+ +(\d+) +(?:\d+K\(\d+\)/)?(\d+)K(?:\(\d+\))?/(\d+)\((\d+)\) us(?: +[\d.]+)?$`)
+	sent      = regexp.MustCompile(`^\d+/\d+(?:/\d+)? +\d+ pps$`)
+	datagrams = regexp.MustCompile(`^(\d+\.\d+) ms +(\d+)/(\d+) \([0-9.e+-]+%\) .* pps +(\d+)(?:/\d+\(\d+\) pkts\b.*|/\d+/\d+ +[\d.]+)$`)
+	stalled   = regexp.MustCompile(`^0\.000 ms +0/0 \(0%\) .* 0 pps(?: +0/\d+/\d+)?$`) // datagrams, none
 	disorder  = regexp.MustCompile(`sec +\d+ datagrams received out-of-order$`)
 )
 

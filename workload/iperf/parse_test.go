@@ -11,7 +11,13 @@ import (
 	"nettoll/workload/workloadtest"
 )
 
-func transcript(t testing.TB, name string) string { return workloadtest.Transcript(t, "2.1.8/"+name) }
+// transcript returns one of version 2.1.8, unless the name begins with another.
+func transcript(t testing.TB, name string) string {
+	if !strings.Contains(name, "/") {
+		name = "2.1.8/" + name
+	}
+	return workloadtest.Transcript(t, name)
+}
 
 func mustParse(t *testing.T, name string) report {
 	t.Helper()

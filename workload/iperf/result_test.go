@@ -60,6 +60,14 @@ func TestResult(t *testing.T) {
 		{"one of several", two, []uint64{276692992}, 1},
 		{"stalled", trial{record.TCPStream, record.Options{}, 1, 2, "tcp-stalled.server.txt", []string{"tcp-stalled.client.txt"}},
 			[]uint64{26214400}, 1},
+		{"2.2.1", trial{record.TCPStream, record.Options{}, 0, 1, "2.2.1/tcp.server.txt", []string{"2.2.1/tcp.client.txt"}}, []uint64{1692204744}, 1311},
+		{"2.2.1, parallel after a warm-up",
+			trial{record.TCPStream, record.Options{Streams: 2}, 1, 1, "2.2.1/tcp-parallel.server.txt", []string{"2.2.1/tcp-parallel.client.txt"}},
+			[]uint64{3604524016, 3810263040}, 0},
+		{"2.2.1, reverse", trial{record.TCPStream, record.Options{Streams: 2, Reverse: true}, 0, 1, "2.2.1/tcp-reverse.server.txt", []string{"2.2.1/tcp-reverse.client.txt"}},
+			[]uint64{3540779008, 3532390400}, 0},
+		{"2.2.1, bidir", trial{record.TCPBidir, record.Options{Streams: 2}, 1, 1, "2.2.1/tcp-bidir.server.txt", []string{"2.2.1/tcp-bidir.client.txt"}},
+			[]uint64{502298424 + 1042177944, 1025096064 + 858521600}, 1273 + 810 + 1546 + 320},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := c.trial.result(t, nil)
@@ -101,6 +109,31 @@ func TestResultOfDatagrams(t *testing.T) {
 	}
 	if len(r.Metrics) != 4 || r.Flows[0].Bytes != 49292040 || r.Flows[0].TCP != nil || r.Crossed[0].Bytes != 32182710+49292040+75685890+40310340 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestDatagramsOfLaterVersions: their columns are other ones, also of a second without any.
+func TestDatagramsOfLaterVersions(t *testing.T) {
+	for _, c := range []struct {
+		files            string
+		lead, window     int
+		bytes, got, sent uint64
+	}{
+		{"2.2.1/udp", 0, 1, 2500000, 2500, 2500},
+		{"2.2.1/udp-stalled", 0, 2, 1744890, 1187, 1187},
+	} {
+		o := record.Options{MessageSize: 1000}
+		r, err := trial{record.UDPStream, o, time.Duration(c.lead), time.Duration(c.window), c.files + ".server.txt", []string{c.files + ".client.txt"}}.result(t, nil)
+		iferr.Fatal(t, err)
+		rate := float64(c.got) / float64(c.window)
+		if r.Bytes != c.bytes || r.Metrics[record.PacketRate].Value != rate || r.Metrics[record.Loss].Value != 1-float64(c.got)/float64(c.sent) {
+			t.Errorf("%s: %+v", c.files, r)
+		}
+	}
+	r, err := trial{record.UDPStream, record.Options{Streams: 2, MessageSize: 1300}, 1, 1, "2.2.1/udp-unlimited.server.txt", []string{"2.2.1/udp-unlimited.client.txt"}}.result(t, nil)
+	iferr.Fatal(t, err)
+	if want := float64(67654+52960) / float64(134818+117588); r.Bytes != 87313200+84016400 || r.Metrics[record.Loss].Value != want || r.Metrics[record.PacketRate].Value != 67164+64628 {
+		t.Errorf("%+v, want a loss of %v", r, want)
 	}
 }
 

@@ -25,8 +25,8 @@ import (
 	"nettoll/workload"
 )
 
-// tested is the version that has transcripts.
-const tested = "2.1.8"
+// tested are the versions that have transcripts.
+const tested = "2.1.8 and 2.2.1"
 
 // Tool is iperf 2. Versions 2.0 print other columns.
 var Tool = program.Tool{
