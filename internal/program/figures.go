@@ -292,4 +292,15 @@ func (r *Reader) Count(name string) uint64 {
 	return n
 }
 
+// Signed returns a whole number.
+func (r *Reader) Signed(name string) int64 {
+	v := r.Text(name)
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || r.beyond(math.Abs(float64(n))) {
+		r.Fail("reported %s=%.80s, which is not a whole number", name, v)
+		return 0
+	}
+	return n
+}
+
 func (r *Reader) beyond(n float64) bool { return r.Most > 0 && n >= r.Most }

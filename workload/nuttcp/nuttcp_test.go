@@ -66,7 +66,13 @@ func TestMeasures(t *testing.T) {
 			"1.081330389s 7550000 B [{12223984 1} {12223984 1}] loss=0.3499225 packet_rate=6982.14 throughput=5.585712e+07 3775000 B/0 3775000 B/0"},
 		{"datagrams slower than paced", two(record.Options{MessageSize: 1000, Bandwidth: 44e6}), "udp_paced+udp_paced", "", "",
 			"1.081330389s 7550000 B [{12223984 1} {12223984 1}] loss=0.3499225 packet_rate=6982.14 throughput=5.585712e+07 3775000 B/0 3775000 B/0 " +
-				"pace-missed: reached only 85923785 of the requested 88000000 bi"},
+				"pace-missed: reached only 85.92 of the requested 88 Mbit/s of p"},
+	})
+	workloadtest.Measures(t, Tool, "8.2.2/%s.txt", []workloadtest.Case{
+		{"8.2.2", job(record.TCPStream, record.Options{}), "tcp", "", "", "1.000017003s 1371865088 B [{4047896576 1}] retransmits=50551 throughput=1.097473e+10 1371865088 B/0 (50551 RTX 187 µs 1448 )"},
+		{"8.2.2, stream back", job(record.TCPStream, record.Options{Reverse: true, MessageSize: 4096}), "tcp_reverse", "", "", "999.96879ms 126439391 B [{381235180 1}] retransmits=228 throughput=1.011547e+09 126439391 B/0 (228 RTX 129 µs 1448 )"},
+		{"8.2.2, datagrams", job(record.UDPStream, record.Options{MessageSize: 1400}), "udp", "", "", "999.99701ms 228909800 B [{686754575 1}] loss=0.01083498 packet_rate=163507.5 throughput=1.831284e+09 228909800 B/0"},
+		{"8.2.2, some of them a second late", job(record.UDPStream, record.Options{MessageSize: 1400}), "udp", "drop=1791 pkt=165298", "drop=-78 pkt=165298", "999.99701ms 231526400 B [{686754575 1}] loss=0 packet_rate=165376.5 throughput=1.852217e+09 231526400 B/0"},
 	})
 	workloadtest.Refuses(t, Tool, "6.1.2/%s.txt", []workloadtest.Case{
 		{"more seconds than there were", whole(2, 2), "tcp", "", "", "reported 3 seconds instead of 4"},
@@ -93,7 +99,7 @@ func TestParseRefuses(t *testing.T) {
 		{"for people", stream, "tcp_brief", "", "", `"  550.0625 MB /   1.00 sec = 4610.9711 Mbps`},
 		{"a field is missing", stream, "tcp", "nuttcp-t: retrans=0\n", "", "did not print retrans"},
 		{"a field is missing in the window", stream, "tcp", " rate_Mbps=4972.6769", "", "did not print rate_Mbps"},
-		{"a field is new", stream, "tcp", "reporting_interval", "repeating_interval", "repeating_interval=1.00\", which is unknown; version 6.1.2 is known"},
+		{"a field is new", stream, "tcp", "reporting_interval", "repeating_interval", "repeating_interval=1.00\", which is unknown; version 6.1.2 or 8.2.2 is known"},
 		{"a report is missing", stream, "tcp", "megabytes=868.3750 real_sec=1.00 rate_Mbps=7277.7256 retrans=0\nmegabytes=592.5000 real_sec=1.00 rate_Mbps=4972.6769 retrans=0\n", "", "reported 1 seconds instead of 2"},
 		{"another protocol", stream, "udp", "", "", "mode=udp, not tcp"},
 		{"several streams", stream, "tcp_two_streams", "", "", "nstream=2, not 1"},

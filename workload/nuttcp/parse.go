@@ -21,7 +21,8 @@ var (
 	knownField = regexp.MustCompile(`^(buflen|nstream|port|mode|host|time_limit|connect|accept|mss|rtt_ms|` +
 		`(send|receive)_window_(size|avail)|rate_limit|rate_unit|rate_mode|pps_rate|reporting_interval|` +
 		`megabytes|real_sec|real_seconds|rate_KBps|rate_Mbps|cpu_seconds|KB_per_cpu_second|retrans|` +
-		`io_calls|msec_per_call|calls_per_sec|drop|pkt|data_loss|stats)$`)
+		`io_calls|msec_per_call|calls_per_sec|drop|pkt|data_loss|stats|` +
+		`af|cwnd|initial_congestion_window_(kb|pkt))$`) // since version 8
 )
 
 // output is the fields KEY=VALUE that one nuttcp printed about itself and about the other end.
@@ -128,12 +129,14 @@ func add(f *program.Figures, r *program.Reader, job workload.Job) float64 {
 		f.Bytes += uint64(size * megabyte)
 		return seconds
 	}
-	packets, drops := r.Count("pkt"), r.Count("drop") // the packets include the missing ones
+	// The packets include the missing ones. Those that arrive a second too late, or twice, are missing less than none.
+	packets, drops := int64(r.Count("pkt")), r.Signed("drop")
 	if drops > packets {
 		r.Fail("reported %d of %d datagrams as missing", drops, packets)
+		return seconds
 	}
 	f.Sent, f.Lost = f.Sent+float64(packets), f.Lost+float64(drops)
-	f.Bytes += (packets - drops) * uint64(sizeOf(job))
+	f.Bytes += uint64(packets-drops) * uint64(sizeOf(job))
 	return seconds
 }
 

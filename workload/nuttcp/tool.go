@@ -16,8 +16,8 @@ import (
 	"nettoll/workload"
 )
 
-// known is the version whose output the parser was written for.
-const known = "6.1.2"
+// known are the versions whose output the parser was written for.
+const known = "6.1.2 or 8.2.2"
 
 // Tool is nuttcp. A server that stays in the foreground serves one client at a time.
 var Tool = program.Tool{
