@@ -272,9 +272,11 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	for _, f := range findings(ev) {
 		t.Warnings = append(t.Warnings, f.warning())
 	}
-	if len(use.Machine.PerCPU) > 0 { // otherwise it is not known what the machine did
+	if len(use.Machine.PerCPU) > 0 && !res.Spins { // otherwise it is not known what the machine did for the traffic
 		cost(t, float64(res.Bytes))
 	}
+	t.Warnings = append(t.Warnings, record.Warn(res.Spins, "spinning-generator",
+		"what the traffic cost in CPU time is not known: clients of %s use up a CPU each while they wait until the next message is due", t.Cell.Tool)...)
 	t.Warnings = append(t.Warnings, unsettled(s.settling, s.unheard)...)
 	t.Warnings = append(t.Warnings, foreignTraffic(t, p, a.before.ports, after.ports, len(links), after.at.Sub(a.before.at))...)
 	t.Warnings = append(t.Warnings, a.watch.foreignWork(use, res.Window)...)

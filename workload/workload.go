@@ -174,6 +174,8 @@ type Result struct {
 	// end, each once, where the tool can report them.
 	Congestion []string
 	Clocks     *record.Clocks // as in record.Trial
+	// Spins means that clients use up a CPU each while they wait for what is due next: their CPU time says nothing of the traffic.
+	Spins bool
 }
 
 // Crossed is what a pair of endpoints has exchanged since its connections were made, inside the

@@ -378,7 +378,8 @@ func together(job workload.Job, o program.Outcome, all []figures) workload.Resul
 }
 
 // otherWindows warns of receivers whose window differs from the requested one. It runs from one
-// timer of a process to another, and timers are late on an overloaded machine.
+// timer of a process to another, and timers are late on an overloaded machine; and it ends with a message that waits on the path
+// behind payload.
 func otherWindows(job workload.Job, clients []figures) []record.Warning {
 	const tolerance = 0.1
 	_, window := program.Window(job)
@@ -391,7 +392,7 @@ func otherWindows(job workload.Job, clients []figures) []record.Warning {
 		}
 	}
 	return record.Warn(n > 0, "other-window",
-		"%d of %d clients measured windows of %.2f to %.2f s instead of %v: iperf3's timers were late, because the machine was busy with other work",
+		"%d of %d clients measured windows of %.2f to %.2f s instead of %v: iperf3's timers were late, because the machine was busy, or the message that ends the test waited behind payload on a slow path",
 		n, len(clients), least, most, window)
 }
 

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"time"
 
 	"nettoll/internal/program"
 	"nettoll/record"
@@ -31,15 +32,21 @@ var Tool = program.Tool{
 		Oldest: "3.7", Tested: tested,
 	}},
 	Drives: []workload.Drive{
-		{Workload: record.TCPStream, Options: []string{"streams", "message-size", "window", "bandwidth", "congestion", "zero-copy", "reverse"}, Bounds: workload.Within(1, 1<<20, "message-size")},
-		{Workload: record.TCPBidir, Options: []string{"streams", "message-size", "window", "congestion", "zero-copy"}, Bounds: workload.Within(1, 1<<20, "message-size")},
-		{Workload: record.UDPStream, Options: []string{"streams", "message-size", "window", "bandwidth", "reverse"}, Bounds: workload.Within(16, record.MaxDatagram, "message-size")},
+		{Workload: record.TCPStream, Options: []string{"streams", "message-size", "window", "bandwidth", "congestion", "zero-copy", "reverse"}, Bounds: within(1, 1<<20)},
+		{Workload: record.TCPBidir, Options: []string{"streams", "message-size", "window", "congestion", "zero-copy"}, Bounds: within(1, 1<<20)},
+		{Workload: record.UDPStream, Options: []string{"streams", "message-size", "window", "bandwidth", "reverse"}, Bounds: within(16, record.MaxDatagram)},
 	},
 	Serves:  program.OneClient,
+	Times:   times,
 	Server:  server,
 	Client:  client,
 	Result:  program.Heard(program.Each(parse, together)),
 	Explain: explain,
+}
+
+// within returns the bounds of messages, in bytes, and of the streams of one client, of which iperf3 has at most 128.
+func within(least, most int) []record.Bounds {
+	return append(workload.Within(least, most, "message-size"), workload.Within(1, 128, "streams")...)
 }
 
 // connectTimeout is how long a client tries to reach its server, in milliseconds.
@@ -51,19 +58,26 @@ const (
 	longest       = 60 // seconds; a longer interval is refused
 )
 
-// period returns the seconds between reports. The datagrams that were sent in an interval in which the warm-up ends include those of
-// the warm-up.
-func period(p program.Pair) string {
-	if p.Job.Workload == record.UDPStream && p.Lead > 0 {
-		return "1"
-	}
-	window := int(p.Window.Seconds())
-	return strconv.Itoa(min(longest, max(1, (window+mostIntervals-1)/mostIntervals)))
+// period returns the time between reports, in whole seconds.
+func period(window time.Duration) time.Duration {
+	const second = time.Second
+	return min(longest*second, max(1, (window/second+mostIntervals-1)/mostIntervals)*second)
 }
+
+// times has the warm-up of datagrams last for whole intervals: of one in which it ends, those that were sent include those of the
+// warm-up.
+func times(job workload.Job, t *program.Trial) error {
+	if every := period(t.Window); job.Workload == record.UDPStream && t.Lead > 0 {
+		t.Lead = (t.Lead + every - 1) / every * every
+	}
+	return nil
+}
+
+func seconds(d time.Duration) string { return strconv.Itoa(int(d.Seconds())) }
 
 func server(p program.Pair) program.Server {
 	return program.Server{Command: program.Command{Args: []string{
-		"-s", "-1", "-J", "-B", p.Listen.Unmap().String(), "-p", strconv.Itoa(p.Own[0]), "-i", period(p),
+		"-s", "-1", "-J", "-B", p.Listen.Unmap().String(), "-p", strconv.Itoa(p.Own[0]), "-i", seconds(period(p.Window)),
 	}}}
 }
 
@@ -71,7 +85,7 @@ func client(p program.Pair) program.Client {
 	o := p.Job.Options
 	args := []string{
 		"-J", "-c", p.Addr.String(), "-p", strconv.Itoa(p.Own[0]),
-		"-t", strconv.Itoa(int(p.Window.Seconds())), "-i", period(p),
+		"-t", seconds(p.Window), "-i", seconds(period(p.Window)),
 		"--connect-timeout", strconv.Itoa(connectTimeout),
 	}
 	args = append(args, program.Given("-O", int(p.Lead.Seconds()))...)

@@ -157,5 +157,6 @@ func connection(f *program.Figures, r *program.Reader, o output) {
 func together(job workload.Job, o program.Outcome, all []program.Figures) workload.Result {
 	r := program.Together(job, o, all)
 	r.Warnings = append(r.Warnings, program.Paced(job, all)...)
+	r.Spins = datagrams(job) && job.Options.Bandwidth > 0
 	return r
 }

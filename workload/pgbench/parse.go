@@ -87,7 +87,7 @@ func read(text string, connections int) (f figures, err error) {
 		return f, fmt.Errorf("%d latencies of %d transactions by %d connections", n, total, len(log.Clients))
 	}
 	f.Transactions = float64(n)
-	f.Bytes, f.Crossed = n*answer, workload.Crossed{Bytes: n * answer, Conns: uint64(connections)}
+	f.Bytes, f.Crossed = n*answer, workload.Crossed{Bytes: n * answer, Conns: uint64(connections), Transactions: n}
 	f.Sums = map[string]float64{record.TransactionRate: float64(n) / f.Window.Seconds()}
 	return f, nil
 }

@@ -260,7 +260,7 @@ nettoll log {"Lines":5,"Microseconds":1000000,"Clients":{"0":2,"1":1},"Latencies
 func TestParse(t *testing.T) {
 	f, err := read(good, 2)
 	r := program.Together(workloadtest.Clients(record.Postgres, record.Options{Streams: 2}, 2), program.Outcome{Window: time.Second}, []figures{f, f})
-	const want = "1s 222 B [{111 2} {111 2}] latency_max=9e-05 latency_mean=7.666667e-05 latency_p50=7e-05 latency_p90=9e-05 " +
+	const want = "1s 222 B [{111 2 3} {111 2 3}] latency_max=9e-05 latency_mean=7.666667e-05 latency_p50=7e-05 latency_p90=9e-05 " +
 		"latency_p99=9e-05 latency_p999=9e-05 transaction_rate=6 74 B/2 37 B/1 74 B/2 37 B/1"
 	if got := workloadtest.Told(r); err != nil || got != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, got, want)

@@ -86,7 +86,7 @@ func parse(job workload.Job, text, _ string) (f figures, err error) {
 	} else {
 		f.parseLatency(r)
 	}
-	f.Crossed = workload.Crossed{Bytes: f.Bytes, Conns: 1}
+	f.Crossed = workload.Crossed{Bytes: f.Bytes, Conns: 1, Transactions: uint64(f.Transactions)}
 	return f, r.Err
 }
 

@@ -17,11 +17,11 @@ func TestArguments(t *testing.T) {
 	job := workloadtest.Job
 	workloadtest.Arguments(t, Tool, []workloadtest.Commands{
 		{"stream", job(record.TCPStream, record.Options{}), "-lp 20002", head + rest + "tcp_bw"},
-		{"stream with all", job(record.TCPStream, record.Options{MessageSize: 4096, Window: 131072}), "-lp 20002", head + rest + "-m 4096 -sb 131072 tcp_bw"},
+		{"stream with all", job(record.TCPStream, record.Options{MessageSize: 4096}), "-lp 20002", head + rest + "-m 4096 tcp_bw"},
 		{"rr", job(record.TCPRR, record.Options{}), "-lp 20002", head + rest + "-m 1 tcp_lat"},
 		{"datagrams", job(record.UDPStream, record.Options{}), "-lp 20002", head + rest + "-m 1300 udp_bw"},
-		{"datagrams with size", job(record.UDPStream, record.Options{MessageSize: 100}), "-lp 20002", head + rest + "-m 100 udp_bw"},
-		{"rr in datagrams", job(record.UDPRR, record.Options{Window: 4096}, workloadtest.Pair("c", "s", "2001:2::1")), "-lp 20002", head6 + rest + "-m 1 -sb 4096 udp_lat"},
+		{"datagrams with all", job(record.UDPStream, record.Options{MessageSize: 100, Window: 4096}), "-lp 20002", head + rest + "-m 100 -sb 4096 udp_bw"},
+		{"rr in datagrams", job(record.UDPRR, record.Options{}, workloadtest.Pair("c", "s", "2001:2::1")), "-lp 20002", head6 + rest + "-m 1 udp_lat"},
 	})
 }
 
@@ -33,13 +33,13 @@ func TestMeasures(t *testing.T) {
 		{"stream with options", job(record.TCPStream, record.Options{MessageSize: 4096}, 1), "tcp_bw_options", "", "",
 			"1s 543563776 B [{543563776 1}] throughput=4.34851e+09 543563776 B/0"},
 		{"rr", job(record.TCPRR, record.Options{}, 1), "tcp_lat", "", "",
-			"999.999999ms 51858 B [{51858 1}] latency_mean=3.856686e-05 transaction_rate=25929 0 B/25929"},
+			"999.999999ms 51858 B [{51858 1 25929}] latency_mean=3.856686e-05 transaction_rate=25929 0 B/25929"},
 		{"datagrams of two clients", job(record.UDPStream, record.Options{MessageSize: 1400}, 2), "udp_bw+udp_bw", "", "",
 			"1.009999999s 104574400 B [{52287200 1} {52287200 1}] loss=0.390187 packet_rate=73956.44 throughput=8.283121e+08 52287200 B/0 52287200 B/0"},
 		{"rr in datagrams", job(record.UDPRR, record.Options{}, 1), "udp_lat", "", "",
-			"999.98394ms 62269 B [{62269 1}] latency_mean=3.211871e-05 transaction_rate=31134.5 0 B/31134"},
+			"999.98394ms 62269 B [{62269 1 31134}] latency_mean=3.211871e-05 transaction_rate=31134.5 0 B/31134"},
 		{"rr in datagrams, of which one was lost", job(record.UDPRR, record.Options{}, 2), "udp_lat+udp_lat_lost", "", "",
-			"999.985351ms 68267 B [{62269 1} {5998 1}] latency_mean=5.859385e-05 transaction_rate=34133.5 0 B/31134 0 B/2999 maybe-stalled: the last " +
+			"999.985351ms 68267 B [{62269 1 31134} {5998 1 2999}] latency_mean=5.859385e-05 transaction_rate=34133.5 0 B/31134 0 B/2999 maybe-stalled: the last " +
 				"request of d had not arrived when the tim"},
 	})
 }

@@ -4,7 +4,8 @@
 // a throughput over a second is known to 1 %; of latencies it reports only the mean, and that of
 // half the round trip, which is doubled here; its requests and responses are 1 byte each, since
 // they cannot differ in size; its udp_lat waits for a lost datagram until the time is over, and
-// counts that as latency.
+// counts that as latency; it sets the size of the server's socket buffers only (0.4.11), so that a window is that of the receiver
+// of datagrams.
 //
 // A message size is qperf's msg_size, of tcp_bw and udp_bw. Its sweeps over it, such as
 // msg_size:1:64K:*2, correspond to sweeps of the suite here.
@@ -29,10 +30,10 @@ var Tool = program.Tool{
 	Name:     "qperf",
 	Programs: []program.Program{{Name: "qperf", Package: "qperf", Flag: "--version", Says: regexp.MustCompile(`(?m)^qperf (\d\S*)$`)}},
 	Drives: []workload.Drive{
-		{Workload: record.TCPStream, Options: []string{"message-size", "window"}},
-		{Workload: record.TCPRR, Options: []string{"window"}},
+		{Workload: record.TCPStream, Options: []string{"message-size"}},
+		{Workload: record.TCPRR},
 		{Workload: record.UDPStream, Options: []string{"message-size", "window"}, Bounds: workload.Within(1, record.MaxDatagram, "message-size")},
-		{Workload: record.UDPRR, Options: []string{"window"}},
+		{Workload: record.UDPRR},
 	},
 	Serves:   program.OneClient,
 	Roams:    true,

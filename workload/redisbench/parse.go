@@ -133,7 +133,7 @@ func sum(job workload.Job, n float64, runs []run) figures {
 	size, inWindow := uint64(valueSize(job)), uint64(min(f.Transactions, f.Transactions/seconds*job.Duration.Seconds()))
 	f.Bytes, f.Window = inWindow*size, job.Duration
 	f.Flows = []record.Flow{{Bytes: f.Bytes, Transactions: inWindow}}
-	f.Crossed = workload.Crossed{Bytes: uint64(f.Transactions) * size, Conns: uint64(max(job.Options.Streams, 1))}
+	f.Crossed = workload.Crossed{Bytes: uint64(f.Transactions) * size, Conns: uint64(max(job.Options.Streams, 1)), Transactions: uint64(f.Transactions)}
 	f.Sums = map[string]float64{record.TransactionRate: f.Transactions / seconds}
 	f.Latency = map[string]float64{record.LatencyMean: latency / f.Transactions, record.LatencyMax: longest}
 	if f.half() {

@@ -107,15 +107,15 @@ func TestResult(t *testing.T) {
 		name, want string
 		clients    [][]run // each of 1200 requests; two of these take 1.8 s
 	}{
-		{"one run", "1s 10000 B [{12000 1}] latency_max=0.009 latency_mean=0.0009 latency_p50=0.0008 latency_p99=0.003 " +
+		{"one run", "1s 10000 B [{12000 1 1200}] latency_max=0.009 latency_mean=0.0009 latency_p50=0.0008 latency_p99=0.003 " +
 			"transaction_rate=1000 10000 B/1000", [][]run{{one}}},
-		{"two runs", "1s 13330 B [{24000 1}] latency_max=0.01 latency_mean=0.0007 latency_p50=0.0008 latency_p99=0.003 " +
+		{"two runs", "1s 13330 B [{24000 1 2400}] latency_max=0.01 latency_mean=0.0007 latency_p50=0.0008 latency_p99=0.003 " +
 			"transaction_rate=1333.333 13330 B/1333", [][]run{{one, faster}}},
-		{"three runs", "1s 15000 B [{36000 1}] latency_max=0.01 latency_mean=0.0006333333 transaction_rate=1500 15000 B/1500 " +
+		{"three runs", "1s 15000 B [{36000 1 3600}] latency_max=0.01 latency_mean=0.0006333333 transaction_rate=1500 15000 B/1500 " +
 			"no-latency: redis-benchmark was faster than in its first runs,", [][]run{{one, faster, faster}}},
-		{"short latencies", "1s 10000 B [{12000 1}] latency_max=0.009 latency_mean=0.0009 latency_p50=0.0001 latency_p99=0.003 " +
+		{"short latencies", "1s 10000 B [{12000 1 1200}] latency_max=0.009 latency_mean=0.0009 latency_p50=0.0001 latency_p99=0.003 " +
 			"transaction_rate=1000 10000 B/1000 coarse-latency: redis-benchmark counts latencies in steps of 8 µs,", [][]run{{short}}},
-		{"two clients", "1s 22000 B [{12000 1} {12000 1}] latency_max=0.01 latency_mean=0.0007 transaction_rate=3000 10000 B/1000 12000 B/1200", [][]run{{one}, {faster}}},
+		{"two clients", "1s 22000 B [{12000 1 1200} {12000 1 1200}] latency_max=0.01 latency_mean=0.0007 transaction_rate=3000 10000 B/1000 12000 B/1200", [][]run{{one}, {faster}}},
 	} {
 		all := record.Each(c.clients, func(runs []run) figures { return sum(job, 1200, runs) })
 		if got := workloadtest.Told(together(job, program.Outcome{Window: time.Second}, all)); got != c.want {

@@ -30,7 +30,7 @@ var (
 	total = says("the total run",
 		`\[Total Run\] RunTime=(\S+) sec; Warm up time=(\S+) msec; SentMessages=(\S+); ReceivedMessages=(\S+)`)
 	valid   = says("the valid duration", `\[Valid Duration\] RunTime=(\S+) sec; SentMessages=(\S+); ReceivedMessages=(\S+)`)
-	mean    = says("the mean round trip", `====> avg-rtt=(\S+) \(std-dev=\S+\)`)
+	mean    = says("the mean round trip", `====> avg-rtt=(\S+) \(std-dev=[^)]+\)`)
 	dropped = says("dropped messages", `# dropped messages = (\S+); # duplicated messages = (\S+); # out-of-order messages = (\S+)`)
 	sent    = says("the number of messages sent", `Total of (\S+) messages sent in (\S+) sec`)
 	handled = says("the number of messages that the server received", `Total (\S+) messages received and handled`)
@@ -80,6 +80,7 @@ func (l line) find(r *program.Reader, text string) []float64 {
 type figures struct {
 	program.Figures
 	sent, unanswered uint64  // messages
+	asked            uint64  // messages, in its whole run; 0 for streams
 	seconds          float64 // for which it had answers; 0 for streams
 }
 
@@ -97,12 +98,18 @@ func (f *figures) count(job workload.Job, seconds float64, received, all uint64)
 		f.Sums = map[string]float64{record.TransactionRate: perSecond}
 	}
 	f.Bytes, f.Crossed = received*size, workload.Crossed{Bytes: all * size, Conns: 1}
+	if job.Workload == record.TCPRR || job.Workload == record.UDPRR { // requests that are due can be sent several in a packet
+		f.Crossed.Transactions = all
+	}
 	f.Offered = float64(f.sent) / seconds
 }
 
 // enough is the share of its time for which sockperf must have had answers. It ends the window with
 // the last of them, so that its figures are right in any case.
 const enough = 0.5
+
+// overloaded is the share of requests without an answer above which the server cannot keep up with what is due.
+const overloaded = 0.05
 
 // answered is the share below which it has waited rather than cut off more than usual, up to a tenth. CPU time is that of the
 // whole window, and scaled to the time with answers, as if traffic had gone on after them.
@@ -141,7 +148,11 @@ func parseLatency(text string, job workload.Job) (f figures, err error) {
 	if want := window(job).Seconds(); seconds < enough*want {
 		r.Fail("had answers for %.3f s of %.3f: the machine is too busy, or it waits for one that was lost", seconds, want)
 	}
-	f.sent, f.unanswered = uint64(counted[1]), uint64(dropped.find(r, text)[0])
+	f.sent, f.unanswered, f.asked = uint64(counted[1]), uint64(dropped.find(r, text)[0]), uint64(run[2])
+	if float64(f.unanswered) > overloaded*float64(f.asked) {
+		// Of what counts, the answers to requests from before are left out, and these are then most of those that come in time.
+		seconds, received, f.sent = run[0], all, f.asked
+	}
 	f.count(job, seconds, received, all)
 	f.seconds = seconds
 	f.Latency = latency(r, text)
@@ -190,24 +201,25 @@ func parseThroughput(client, server string, job workload.Job) (f figures, err er
 // together combines the figures of all clients.
 func together(job workload.Job, o program.Outcome, all []figures) workload.Result {
 	var offered float64
-	var sent, unanswered uint64
+	var asked, unanswered uint64
 	least := window(job).Seconds()
 	for _, m := range all {
 		if offered += m.Offered; m.seconds > 0 {
 			least = min(least, m.seconds)
 		}
-		sent, unanswered = sent+m.sent, unanswered+m.unanswered
+		asked, unanswered = asked+m.asked, unanswered+m.unanswered
 	}
 	r := program.Together(job, o, all)
 	cold, _ := margins(job)
 	r.Warnings = append(r.Warnings, record.Warn(job.Warmup > cold, "no-warmup",
 		"sockperf leaves out only %v of the warm-up of %v", cold, job.Warmup.Round(time.Millisecond))...)
-	asked := rateOf(job)
-	r.Warnings = append(r.Warnings, workload.Pace(float64(asked), offered/float64(len(all)), 0, fmt.Sprintf("%d messages per second", asked))...)
+	rate := rateOf(job)
+	r.Spins = rate > 0
+	r.Warnings = append(r.Warnings, workload.Pace(float64(rate), offered/float64(len(all)), 0, fmt.Sprintf("%d messages per second", rate))...)
 	r.Warnings = append(r.Warnings, record.Warn(least < answered*window(job).Seconds(), record.WarnStalled,
 		"a client had answers for %.3f s of %.3f: if it then waited for one that was lost, CPU time per transaction is too low, by up to %.0f %%",
 		least, window(job).Seconds(), 100*(1-least/window(job).Seconds()))...)
 	r.Warnings = append(r.Warnings, record.Warn(unanswered > 0, "unanswered",
-		"%d of %d requests had no answer when the time was over: their latency is not counted", unanswered, sent)...)
+		"%d of %d requests had no answer when the time was over: their latency is not counted", unanswered, asked)...)
 	return r
 }

@@ -78,17 +78,24 @@ func TestMeasures(t *testing.T) {
 	faster := workloadtest.Warm(job(record.UDPStream, record.Options{MessageSize: 1000, Bandwidth: 42e6}, 1), time.Second)
 	workloadtest.Measures(t, Tool, "3.7/%s.txt", []workloadtest.Case{
 		{"rr", job(record.TCPRR, record.Options{}, 1), "tcp_rr", "", "",
-			"1.464s 830788 B [{973812 1}] latency_max=0.02856253 latency_mean=4.9322e-05 latency_p50=1.402e-05 latency_p90=1.5482e-05 " +
+			"1.464s 830788 B [{973812 1 34779}] latency_max=0.02856253 latency_mean=4.9322e-05 latency_p50=1.402e-05 latency_p90=1.5482e-05 " +
 				"latency_p99=0.001028606 latency_p999=0.005024557 transaction_rate=20267.08 0 B/29671"},
 		{"rr of two clients", job(record.TCPRR, record.Options{}, 2), "tcp_rr+tcp_rr", "# dropped messages = 0;", "# dropped messages = 51;",
-			"1.464s 1661576 B [{973812 1} {973812 1}] latency_max=0.02856253 latency_mean=4.9322e-05 transaction_rate=40534.15 0 B/29671 0 B/29671 " +
-				"unanswered: 102 of 59342 requests had no answer when the time "},
+			"1.464s 1661576 B [{973812 1 34779} {973812 1 34779}] latency_max=0.02856253 latency_mean=4.9322e-05 transaction_rate=40534.15 0 B/29671 0 B/29671 " +
+				"unanswered: 102 of 69560 requests had no answer when the time "},
 		{"rr in datagrams", job(record.UDPRR, record.Options{RequestSize: 100}, 1), "udp_rr", "", "",
-			"1.463s 6619200 B [{9527600 1}] latency_max=0.07549144 latency_mean=4.4171e-05 latency_p50=1.3209e-05 latency_p90=1.7936e-05 " +
+			"1.463s 6619200 B [{9527600 1 47638}] latency_max=0.07549144 latency_mean=4.4171e-05 latency_p50=1.3209e-05 latency_p90=1.7936e-05 " +
 				"latency_p99=0.000340213 latency_p999=0.004125176 transaction_rate=22622.01 0 B/33096"},
 		{"paced", job(record.PacedRR, record.Options{}, 1), "paced_rr", "", "",
 			"1.548s 43344 B [{56000 1}] latency_max=0.03349496 latency_mean=0.001422831 latency_p50=0.000120452 latency_p90=0.003047824 " +
 				"latency_p99=0.01512748 latency_p999=0.01517115 transaction_rate=1000 0 B/1548"},
+		// All answers count, also those to requests of the warm-up, and the rate is that of all requests.
+		{"paced, faster than the server", job(record.PacedRR, record.Options{Rate: 150_000}, 1), "paced_rr_overload", "", "", "2s 5454932 B [{5454932 1}] latency_max=0.6340082 latency_mean=0.3421675 latency_p50=0.3443573 latency_p90=0.5731842 latency_p99=0.6259951 " +
+			"latency_p999=0.633282 transaction_rate=97409.5 0 B/194819 pace-missed: reached only 108856 of the requested 150000 messag " +
+			"unanswered: 17463 of 217711 requests had no answer when the ti"},
+		{"a later version", job(record.TCPRR, record.Options{}, 1), "tcp_rr", "(std-dev=409.429)", "(std-dev=409.429, mean-ad=61.2, median-ad=0.7, siqr=0.5, cv=8.301, std-error=2.4, 99.0% ci=[43.2, 55.4])",
+			"1.464s 830788 B [{973812 1 34779}] latency_max=0.02856253 latency_mean=4.9322e-05 latency_p50=1.402e-05 latency_p90=1.5482e-05 " +
+				"latency_p99=0.001028606 latency_p999=0.005024557 transaction_rate=20267.08 0 B/29671"},
 		{"datagrams", job(record.UDPStream, record.Options{MessageSize: 1400}, 1), "throughput throughput_server", "", "",
 			"1s 35448000 B [{35448000 1}] loss=0.2439986 packet_rate=25320 throughput=2.83584e+08 35448000 B/0"},
 		{"datagrams paced", job(record.UDPStream, paced, 2), "throughput_paced+throughput_paced throughput_paced_server", "", "",

@@ -31,7 +31,7 @@ func parse(job workload.Job, text, _ string) (program.Figures, error) {
 		return f, err
 	}
 	requests := uint64(f.Transactions)
-	f.Bytes, f.Crossed.Conns = requests*uint64(bodySize(job)), uint64(max(job.Options.Streams, 1))
+	f.Bytes, f.Crossed.Conns, f.Crossed.Transactions = requests*uint64(bodySize(job)), uint64(max(job.Options.Streams, 1)), requests
 	if f.Crossed.Bytes < f.Bytes {
 		return f, fmt.Errorf("%d responses were only %d bytes", requests, f.Crossed.Bytes)
 	}

@@ -214,10 +214,10 @@ func TestResult(t *testing.T) {
 		latencies string
 		want      string
 	}{
-		{"kept", keep, "100*3", "1.25s 50 B [{99 2} {99 2}] latency_max=0.001 latency_mean=0.00032 latency_p50=0.0001 latency_p90=0.001 " +
+		{"kept", keep, "100*3", "1.25s 50 B [{99 2 3} {99 2 2}] latency_max=0.001 latency_mean=0.00032 latency_p50=0.0001 latency_p90=0.001 " +
 			"latency_p99=0.001 latency_p999=0.001 transaction_rate=4 30 B/3 20 B/2"},
-		{"not kept", closed, "100*3", "1.25s 50 B [{99 3} {99 2}] transaction_rate=4 30 B/3 20 B/2"},
-		{"too many latencies", keep, tooMany, "1.25s 50 B [{99 2} {99 2}] transaction_rate=4 30 B/3 20 B/2 " +
+		{"not kept", closed, "100*3", "1.25s 50 B [{99 3 3} {99 2 2}] transaction_rate=4 30 B/3 20 B/2"},
+		{"too many latencies", keep, tooMany, "1.25s 50 B [{99 2 3} {99 2 2}] transaction_rate=4 30 B/3 20 B/2 " +
 			"no-latency: wrk measured too many different latencies to repor"},
 	} {
 		o := program.Outcome{
