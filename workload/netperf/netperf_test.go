@@ -110,7 +110,7 @@ func TestParseRefuses(t *testing.T) {
 		{"infinity", rr, "tcp_rr", "26.63", "inf", "MEAN_LATENCY=inf, which is not a number"},
 		{"negative", rr, "tcp_rr", "P50_LATENCY=16", "P50_LATENCY=-16", "P50_LATENCY=-16, which is not a number"},
 		{"not told", stream, "tcp_stream", "RETRANS=365", "RETRANS=-1", "LOCAL_TRANSPORT_RETRANS=-1"},
-		{"zero", stream, "tcp_stream", "5838042.51", "0.00", "THROUGHPUT=0: nothing was measured"},
+		{"zero", stream, "tcp_stream", "5838042.51", "0.00", "reported 0 bit/s, but its receiver counted"},
 		{"no time", stream, "tcp_stream", "=1.00", "=0.00", "ELAPSED_TIME=0"},
 		{"no count", stream, "tcp_stream", "RECVD=730300416", "RECVD=7.3e8", "REMOTE_BYTES_RECVD=7.3e8, which is not a count"},
 		{"counts do not agree", stream, "tcp_stream", "RECVD=730300416", "RECVD=430300416", "but its receiver counted"},

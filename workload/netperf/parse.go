@@ -72,7 +72,7 @@ func parseStream(f *program.Figures, r *program.Reader, job workload.Job, second
 	r.Is("DIRECTION", direction)
 	sent := r.Count(sender + "_BYTES_SENT") // for TCP, without the last write
 	f.Bytes = r.Count(receiver + "_BYTES_RECVD")
-	throughput := r.Positive("THROUGHPUT") * 1e3
+	throughput := r.Number("THROUGHPUT") * 1e3
 	if counted := float64(f.Bytes) * 8 / seconds; math.Abs(counted-throughput) > 0.1*throughput {
 		r.Fail("reported %.0f bit/s, but its receiver counted %.0f", throughput, counted)
 	}

@@ -45,7 +45,7 @@ var Tool = program.Tool{
 	Times:    times,
 	Server:   server,
 	Client:   client,
-	Result:   program.Each(parse, program.Together),
+	Result:   program.Heard(program.Each(parse, program.Together)),
 	Failed:   explain,
 }
 

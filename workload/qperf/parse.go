@@ -97,7 +97,7 @@ func (f *figures) parseStream(r *program.Reader, job workload.Job) {
 		name = "recv_bw"
 		sent, received = count(r, "loc_send_msgs"), count(r, "rem_recv_msgs")
 	}
-	throughput := r.Positive(name)
+	throughput := r.Number(name)
 	f.Bytes = count(r, "rem_recv_bytes")
 	seconds := r.Positive("rem_real_time") / 1e9
 	agree(r, "bit/s", throughput, float64(f.Bytes)*8/seconds)

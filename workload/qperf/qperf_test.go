@@ -59,7 +59,7 @@ func TestParseRefuses(t *testing.T) {
 		{"NaN", rr, "tcp_lat", "19283.4278221", "nan", "latency=nan, which is not a number"},
 		{"infinity", stream, "tcp_bw", "7461666816", "inf", "bw=inf, which is not a number"},
 		{"negative", rr, "tcp_lat", "19283.4278221", "-19283.4278221", "latency=-19283.4278221, which is not a number"},
-		{"zero", stream, "tcp_bw", "7461666816", "0", "bw=0: nothing was measured"},
+		{"zero", stream, "tcp_bw", "7461666816", "0", "reported 0 bit/s, but counted"},
 		{"no count", stream, "tcp_bw", "932708352", "932708352.5", "which is not a count"},
 		{"counts do not agree", stream, "tcp_bw", "932708352", "432708352", "but counted"},
 		{"the whole way", rr, "tcp_lat", "19283.4278221", "38566.8556442", "but counted"},

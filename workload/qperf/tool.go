@@ -40,7 +40,7 @@ var Tool = program.Tool{
 	NoWarmup: true,
 	Server:   server,
 	Client:   client,
-	Result:   program.Each(parse, together),
+	Result:   program.Heard(program.Each(parse, together)),
 }
 
 // test is a test of qperf that drives a workload.
