@@ -638,10 +638,10 @@ func TestDifferenceIsShown(t *testing.T) {
 		f           analysis.Figure
 		shows, ends string
 	}{
-		{analysis.Figure{Kind: loss, Difference: &analysis.Comparison{Minus: true, Interval: analysis.Interval{Low: 0.01, High: 0.014, Level: 0.95}, Value: 0.012, Outcome: analysis.Different}}, "+1.2", "+1.0…+1.4 pp"},
-		{analysis.Figure{Kind: loss, Difference: &analysis.Comparison{Minus: true, Interval: analysis.Interval{Level: 0.95}, Outcome: analysis.Same}}, "=", "0 pp"},
+		{analysis.Figure{Kind: loss, Difference: &analysis.Comparison{Minus: true, Interval: analysis.Interval{Low: 0.01, High: 0.014, Level: 0.95}, Value: 0.012, Outcome: analysis.Different}}, "+1.2\u00a0pp", "+1.0…+1.4"},
+		{analysis.Figure{Kind: loss, Difference: &analysis.Comparison{Minus: true, Interval: analysis.Interval{Level: 0.95}, Outcome: analysis.Same}}, "=", "0\u00a0pp"},
 		{analysis.Figure{Kind: loss, Difference: &analysis.Comparison{Minus: true, Interval: analysis.Interval{Low: -0.01, High: 0.02, Level: 0.95}, Outcome: analysis.NotKnown},
-			Ratio: &analysis.Comparison{Interval: analysis.Interval{Low: 1.5, High: 3, Level: 0.95}, Value: 2, Outcome: analysis.Different}}, "?", "−1.0…+2.0 pp"},
+			Ratio: &analysis.Comparison{Interval: analysis.Interval{Low: 1.5, High: 3, Level: 0.95}, Value: 2, Outcome: analysis.Different}}, "?", "−1.0…+2.0\u00a0pp"},
 	} {
 		if shows, ends, _ := compared(sc, tt.f); shows != tt.shows || ends != tt.ends {
 			t.Errorf("%+v: %q %q, want %q %q", tt.f.Difference, shows, ends, tt.shows, tt.ends)

@@ -230,21 +230,30 @@ func withSign(v float64, text string) string {
 	return "+" + text
 }
 
+// differenceBounds returns the interval of a difference, with its unit.
 func differenceBounds(sc scale, c analysis.Comparison) string {
 	if c.Level == 0 {
 		return ""
 	}
-	ends := sc.signed(c.Low)
-	if c.Low != c.High {
-		ends += "…" + sc.signed(c.High)
+	return differenceEnds(sc, c) + sc.differenceUnit()
+}
+
+func differenceEnds(sc scale, c analysis.Comparison) string {
+	if c.Low == c.High {
+		return sc.signed(c.Low)
 	}
-	switch sc.unit {
+	return sc.signed(c.Low) + "…" + sc.signed(c.High)
+}
+
+// differenceUnit returns what follows a difference.
+func (s scale) differenceUnit() string {
+	switch s.unit {
 	case "", "segments":
-		return ends
+		return ""
 	case "%":
-		return ends + " pp" // percentage points
+		return "\u00a0pp" // percentage points
 	}
-	return ends + " " + sc.unit
+	return "\u00a0" + s.unit
 }
 
 // signed formats a difference in the unit of the scale.
@@ -256,8 +265,12 @@ func compared(sc scale, f analysis.Figure) (shows, ends string, c *analysis.Comp
 	switch {
 	case c == nil:
 		return "", "", nil
+	case c.Minus && signs[c.Outcome] != "":
+		return signs[c.Outcome], differenceBounds(sc, *c), c
+	case c.Minus && c.Level == 0:
+		return sc.signed(c.Value) + sc.differenceUnit(), "", c
 	case c.Minus:
-		return cmp.Or(signs[c.Outcome], sc.signed(c.Value)), differenceBounds(sc, *c), c
+		return sc.signed(c.Value) + sc.differenceUnit(), differenceEnds(sc, *c), c // the ends are left out where there is no room
 	}
 	return change(*c), bounds(*c), c
 }
