@@ -287,3 +287,26 @@ func TestTextDrawsNothing(t *testing.T) {
 		iferr.Error(t, write(io.Discard, d, Options{}))
 	}
 }
+
+// TestChartOfChangesNamesWhatItLeavesOut: a network that moved nothing has no ratio, and would otherwise be missing without a word.
+func TestChartOfChangesNamesWhatItLeavesOut(t *testing.T) {
+	kind, _ := record.KindOf(record.Throughput)
+	row := func(native bool, c *analysis.Comparison) []*analysis.Row {
+		f := analysis.Figure{Kind: kind}
+		if c != nil && c.Minus {
+			f.Difference = c
+		} else {
+			f.Ratio = c
+		}
+		return []*analysis.Row{{Native: native, Figures: []analysis.Figure{f}}}
+	}
+	half := &analysis.Comparison{Value: 0.5, Interval: analysis.Interval{Low: 0.4, High: 0.6, Level: 0.95}, Outcome: analysis.Different}
+	less := &analysis.Comparison{Minus: true, Value: -1e9, Interval: analysis.Interval{Low: -1.1e9, High: -0.9e9, Level: 0.95}, Outcome: analysis.Different}
+	g := group{res: &analysis.Result{}, scenarios: make([]analysis.Scenario, 1), lines: []line{
+		{name: "host", native: true, rows: row(true, nil)}, {name: "bridge", rows: row(false, half)}, {name: "veth", rows: row(false, less)},
+	}}
+	f, ok := g.changes(column{kind: kind})
+	if !ok || f.Hint != "higher is better; without veth, which has no ratio" {
+		t.Errorf("%v, %q", ok, f.Hint)
+	}
+}

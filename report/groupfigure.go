@@ -36,13 +36,18 @@ func (g group) changes(c column) (figure, bool) {
 	kind.Title = g.heading(c)
 	out := figure{Title: capital(kind.Title) + " against " + g.baseline(), Hint: hint(c.kind)}
 	var rows []spokenBar
+	var apart []string // networks whose figure is only known to be so much more or less, such as of nothing
 	for _, l := range g.lines {
 		f, ok := l.figure(c)
 		if !ok || l.native {
 			continue
 		}
 		compared := f.Comparison()
-		if compared == nil || compared.Minus {
+		if compared == nil {
+			continue
+		}
+		if compared.Minus {
+			apart = append(apart, l.name)
 			continue
 		}
 		r := *compared
@@ -55,6 +60,9 @@ func (g group) changes(c column) (figure, bool) {
 	}
 	if len(rows) == 0 {
 		return out, false
+	}
+	if len(apart) > 0 {
+		out.Hint += "; without " + join(apart) + ", which " + map[bool]string{true: "has", false: "have"}[len(apart) == 1] + " no ratio"
 	}
 	better := 1.0
 	if c.kind.Better == record.HigherIsBetter {
