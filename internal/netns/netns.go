@@ -86,13 +86,16 @@ func Do(path string, fn func() error) error {
 	if path == "" {
 		return fn()
 	}
-	return Hold(path, func(fd int) error {
-		return locked(func() error {
-			if err := unix.Setns(fd, unix.CLONE_NEWNET); err != nil {
-				return fmt.Errorf("enter network namespace: %w", err)
-			}
-			return fn()
-		})
+	return Hold(path, func(fd int) error { return In(fd, fn) })
+}
+
+// In is Do in the namespace of a descriptor.
+func In(fd int, fn func() error) error {
+	return locked(func() error {
+		if err := unix.Setns(fd, unix.CLONE_NEWNET); err != nil {
+			return fmt.Errorf("enter network namespace: %w", err)
+		}
+		return fn()
 	})
 }
 

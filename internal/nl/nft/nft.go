@@ -13,10 +13,13 @@ import (
 	"github.com/google/nftables/expr"
 	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
+
+	"nettoll/internal/netns"
 )
 
 // Firewall is one table of the inet family (IPv4 and IPv6) in one namespace. Changes are collected
-// until Commit; if there are many rules, the first ones are in force earlier.
+// until Commit; if there are many rules, the first ones are in force earlier. The library could enter the namespace itself, but it
+// does so on any thread, also the first one, whose namespace is taken for that of the process: see netns.
 type Firewall struct {
 	ns    *os.File
 	conn  *nftables.Conn
@@ -35,7 +38,7 @@ func New(path, table string) (*Firewall, error) {
 		return nil, fmt.Errorf("nft: open network namespace: %w", err)
 	}
 	f := &Firewall{ns: ns, flight: firstFlight}
-	f.conn, err = nftables.New(nftables.WithNetNSFd(int(ns.Fd())), nftables.WithSockOptions(f.makeRoom))
+	f.conn, err = nftables.New(nftables.WithSockOptions(f.makeRoom))
 	if err != nil {
 		ns.Close()
 		return nil, fmt.Errorf("nft: %w", err)
@@ -87,7 +90,7 @@ func (f *Firewall) collect() {
 }
 
 func (f *Firewall) flush() {
-	if err := f.conn.Flush(); err != nil && f.err == nil {
+	if err := netns.In(int(f.ns.Fd()), f.conn.Flush); err != nil && f.err == nil {
 		f.err = err
 	}
 	f.collected = 0
@@ -191,7 +194,11 @@ type Rule struct {
 // Count returns the packets and bytes that matched the rule since it was made. A rule of a NAT chain
 // sees only the first packet of each connection.
 func (r Rule) Count() (packets, bytes uint64, err error) {
-	return count(r.f.conn, r.f.table, r.counter)
+	err = netns.In(int(r.f.ns.Fd()), func() (err error) {
+		packets, bytes, err = count(r.f.conn, r.f.table, r.counter)
+		return err
+	})
+	return packets, bytes, err
 }
 
 // Counter returns the name of the rule's counter in its table.
@@ -200,23 +207,21 @@ func (r Rule) Counter() string { return r.counter }
 // Counted returns what Count does of rules whose table somebody else has made in the namespace at path,
 // together.
 func Counted(path, table string, counters ...string) (packets, bytes uint64, err error) {
-	ns, err := os.Open(path)
-	if err != nil {
-		return 0, 0, fmt.Errorf("nft: open network namespace: %w", err)
-	}
-	defer ns.Close()
-	conn, err := nftables.New(nftables.WithNetNSFd(int(ns.Fd())))
+	conn, err := nftables.New()
 	if err != nil {
 		return 0, 0, fmt.Errorf("nft: %w", err)
 	}
-	for _, counter := range counters {
-		p, b, err := count(conn, &nftables.Table{Family: nftables.TableFamilyINet, Name: table}, counter)
-		if err != nil {
-			return 0, 0, err
+	err = netns.Do(path, func() error {
+		for _, counter := range counters {
+			p, b, err := count(conn, &nftables.Table{Family: nftables.TableFamilyINet, Name: table}, counter)
+			if err != nil {
+				return err
+			}
+			packets, bytes = packets+p, bytes+b
 		}
-		packets, bytes = packets+p, bytes+b
-	}
-	return packets, bytes, nil
+		return nil
+	})
+	return packets, bytes, err
 }
 
 func count(conn *nftables.Conn, table *nftables.Table, counter string) (packets, bytes uint64, err error) {
