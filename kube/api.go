@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"time"
 
+	"nettoll/internal/await"
 	"nettoll/internal/daemon"
 )
 
@@ -37,6 +38,9 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 // answerTime bounds one request. Programs that provide credentials, such as those of clouds, run within it.
 const answerTime = 20 * time.Second
 
+// leastPause is how long a request waits that an API server with too much to do has turned away, until it is sent again.
+const leastPause = 500 * time.Millisecond
+
 // Ask sends one request to the API server, and reads the answer into answer, unless that is nil. If the connection ends
 // before the answer does, as when a proxy on the way restarts, what can be asked twice is. An object that was to be removed may be
 // absent then.
@@ -61,6 +65,13 @@ func (a *API) Ask(ctx context.Context, method, path string, body, answer any) er
 	said, err := ask()
 	if cut := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF); cut && (method == http.MethodGet || method == http.MethodDelete) {
 		said, err = ask()
+	}
+	for err != nil {
+		busy, ok := errors.AsType[*daemon.Refusal](err)
+		if !ok || busy.Code != http.StatusTooManyRequests || await.Sleep(ctx, max(busy.After, leastPause)) != nil {
+			break
+		}
+		said, err = ask() // it was not done
 	}
 	if err == nil && answer != nil {
 		return json.Unmarshal(said, answer)

@@ -124,3 +124,22 @@ func TestWritesEnd(t *testing.T) {
 	}
 	_ = p.Kill()
 }
+
+// TestServerWithTooMuchToDo turns requests away twice, which have not been done then: they are sent again, whatever they are.
+func TestServerWithTooMuchToDo(t *testing.T) {
+	machine.Loopback(t)
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+		var asked atomic.Int32
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if asked.Add(1) <= 2 {
+				http.Error(w, "Too many requests, please try again later.", http.StatusTooManyRequests)
+				return
+			}
+			_, _ = w.Write([]byte("{}"))
+		}))
+		defer server.Close()
+		if err := kube.APIBy(server.Client(), server.URL).Ask(t.Context(), method, "/", nil, nil); err != nil || asked.Load() != 3 {
+			t.Errorf("%s was asked %d times: %v", method, asked.Load(), err)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -84,14 +85,13 @@ func (n nodeState) name() string { return n.Metadata.Name }
 // zone returns where a node is; empty: that is not known.
 func (n nodeState) zone() string { return n.Metadata.Labels["topology.kubernetes.io/zone"] }
 
-// mostNodes is how many nodes of a large cluster are looked at: each takes some ten thousand bytes of the answer.
-const mostNodes = 100
+// nodesOfPage is how many nodes are asked for at once: each takes some ten thousand bytes of the answer.
+const nodesOfPage = 100
 
 // choose chooses the nodes. Without the right to list them, they are those that are named, or those that the scheduler
 // finds (search).
 func (o *Own) choose(ctx context.Context) error {
-	var all struct{ Items []nodeState }
-	err := o.entrance.Ask(ctx, http.MethodGet, fmt.Sprintf("/api/v1/nodes?limit=%d", mostNodes), nil, &all)
+	all, err := o.list(ctx)
 	var s *Status
 	switch {
 	case errors.As(err, &s) && s.Code == http.StatusForbidden && o.o.Zones != "":
@@ -102,16 +102,16 @@ func (o *Own) choose(ctx context.Context) error {
 	case err != nil:
 		return o.refused("nodes", err)
 	}
-	slices.SortFunc(all.Items, func(a, b nodeState) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
+	slices.SortFunc(all, func(a, b nodeState) int { return strings.Compare(a.Metadata.Name, b.Metadata.Name) })
 	o.zones, o.claims = map[string]string{}, map[string]Claims{}
-	for _, n := range all.Items {
+	for _, n := range all {
 		o.zones[n.name()], o.claims[n.name()] = n.zone(), claimed(n.Metadata.Annotations)
 	}
 	if len(o.o.Nodes) > 0 {
-		return o.named(all.Items)
+		return o.named(all)
 	}
 	var fit []nodeState
-	for _, n := range all.Items {
+	for _, n := range all {
 		if why := n.unfit(o.o); why != "" {
 			o.why = append(o.why, n.Metadata.Name+" "+why)
 		} else {
@@ -134,6 +134,37 @@ func (o *Own) choose(ctx context.Context) error {
 	o.nodes = append(o.nodes, record.Each(fit, nodeState.name)...)
 	o.nodes = o.nodes[:min(len(o.nodes), mostUsed)]
 	return nil
+}
+
+// list lists the nodes of the cluster, page by page, until there are enough of them.
+func (o *Own) list(ctx context.Context) (all []nodeState, err error) {
+	for next := ""; ; {
+		var page struct {
+			Metadata struct{ Continue string }
+			Items    []nodeState
+		}
+		path := fmt.Sprintf("/api/v1/nodes?limit=%d", nodesOfPage)
+		if next != "" {
+			path += "&continue=" + url.QueryEscape(next)
+		}
+		if err := o.entrance.Ask(ctx, http.MethodGet, path, nil, &page); err != nil {
+			return all, err
+		}
+		all, next = append(all, page.Items...), page.Metadata.Continue
+		if next == "" || o.enough(all) {
+			return all, nil
+		}
+	}
+}
+
+// enough reports whether further nodes would change nothing.
+func (o *Own) enough(all []nodeState) bool {
+	if len(o.o.Nodes) > 0 {
+		return !slices.ContainsFunc(o.o.Nodes, func(name string) bool {
+			return !slices.ContainsFunc(all, func(n nodeState) bool { return n.name() == name })
+		})
+	}
+	return o.pair(record.Those(all, func(n nodeState) bool { return n.unfit(o.o) == "" }), true) != nil
 }
 
 // pair returns the first two nodes that are in such zones as are asked for, and of one kind if alike is true; nil: there are none.
@@ -165,7 +196,7 @@ const mostUsed = 2
 func (o *Own) named(all []nodeState) error {
 	for _, name := range o.o.Nodes {
 		i := slices.IndexFunc(all, func(n nodeState) bool { return n.Metadata.Name == name })
-		if i < 0 && len(all) < mostNodes {
+		if i < 0 {
 			names := few(record.Each(all, nodeState.name))
 			return Mistake{fmt.Errorf("--nodes: %s has no node %s; it has %s", o.who(), name, strings.Join(names, ", "))}
 		}

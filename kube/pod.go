@@ -258,6 +258,7 @@ type podState struct {
 	Status struct {
 		Phase, Reason, Message string
 		PodIPs, HostIPs        []struct{ IP netip.Addr }
+		HostIP                 netip.Addr // the only one of them that Kubernetes before 1.29 tells
 		Conditions             []struct{ Type, Status, Reason, Message string }
 		ContainerStatuses      []containerState
 	}
@@ -318,6 +319,9 @@ func (c *Cluster) runs(ctx context.Context, p *Pod) (missing, err error) {
 	}
 	for _, a := range is.Status.HostIPs {
 		p.hostIPs = append(p.hostIPs, a.IP)
+	}
+	if len(p.hostIPs) == 0 && is.Status.HostIP.IsValid() {
+		p.hostIPs = []netip.Addr{is.Status.HostIP}
 	}
 	return nil, nil
 }

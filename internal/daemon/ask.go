@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
 	"nettoll/internal/netns"
@@ -41,7 +42,16 @@ func Ask(ctx context.Context, path, method, url string, header http.Header, body
 	return AskBy(ctx, &http.Client{Transport: once}, method, url, header, body, fine...)
 }
 
-// AskBy sends a request, within the time of ctx, and returns the answer. A status other than 200 is an error, except
+// Refusal is the error of an answer whose status says that it is none.
+type Refusal struct {
+	Code  int           // of HTTP
+	After time.Duration // when to ask again, as the server says; 0 is unknown
+	text  string
+}
+
+func (r *Refusal) Error() string { return r.text }
+
+// AskBy sends a request, within the time of ctx, and returns the answer. A status other than 200 is a Refusal, except
 // those in fine.
 func AskBy(ctx context.Context, client *http.Client, method, url string, header http.Header, body []byte, fine ...int) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
@@ -56,7 +66,11 @@ func AskBy(ctx context.Context, client *http.Client, method, url string, header 
 	defer resp.Body.Close()
 	said, err := io.ReadAll(io.LimitReader(resp.Body, longestAnswer))
 	if err == nil && resp.StatusCode != http.StatusOK && !slices.Contains(fine, resp.StatusCode) {
-		err = fmt.Errorf("%s %s: %s", req.URL.Path, resp.Status, bytes.TrimSpace(said))
+		seconds, _ := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 16) // or a date, which is not worth the trouble
+		err = &Refusal{
+			Code: resp.StatusCode, After: time.Duration(seconds) * time.Second,
+			text: fmt.Sprintf("%s %s: %s", req.URL.Path, resp.Status, bytes.TrimSpace(said)),
+		}
 	}
 	return said, err
 }
