@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -54,16 +55,20 @@ func (o *Own) keep(ctx context.Context, number int) (_ *keeper, err error) {
 	k.pod = &Pod{Name: k.name, node: on, mark: bootstrap.Mark()}
 	k.pod.Containers = []*Container{{name: "keeper", pod: k.pod}}
 	template := k.pod.object(PodSpec{Node: on})
+	about := template["metadata"].(fields)
+	labels := fields{}
+	maps.Copy(labels, about["labels"].(fields))
+	labels["sidecar.istio.io/inject"] = "false" // with a sidecar, which does not end, the job would not
+	about["labels"], about["annotations"] = labels, fields{"linkerd.io/inject": "disabled"}
 	// A Job's pod that is refused shows only in events, which not everybody may read. So the same pod is tried first.
 	if err := o.try(ctx, c, template); err != nil {
 		return nil, err
 	}
-	labels := template["metadata"].(fields)["labels"]
 	job := fields{
 		"apiVersion": "batch/v1", "kind": "Job", "metadata": fields{"name": k.name, "labels": labels},
 		"spec": fields{
 			"backoffLimit": 0, "ttlSecondsAfterFinished": int(keeperTTL.Seconds()), "activeDeadlineSeconds": int(keeperLife.Seconds()),
-			"template": fields{"metadata": fields{"labels": labels}, "spec": template["spec"]},
+			"template": fields{"metadata": fields{"labels": labels, "annotations": about["annotations"]}, "spec": template["spec"]},
 		},
 	}
 	var made struct{ Metadata struct{ UID string } }

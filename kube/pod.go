@@ -60,6 +60,7 @@ type Pod struct {
 	cpus    int  // that each container asks for
 	ips     []netip.Addr
 	hostIPs []netip.Addr // of its node
+	others  []string     // containers in it that are not ours, such as those of a service mesh
 	mark    string       // see bootstrap.Script
 	at      string       // the name of the node that it is on, in the cluster
 	placing time.Time    // when the scheduler first found no node for it
@@ -257,6 +258,7 @@ type podState struct {
 	}
 	Status struct {
 		Phase, Reason, Message string
+		InitContainerStatuses  []containerState
 		PodIPs, HostIPs        []struct{ IP netip.Addr }
 		HostIP                 netip.Addr // the only one of them that Kubernetes before 1.29 tells
 		Conditions             []struct{ Type, Status, Reason, Message string }
@@ -284,9 +286,16 @@ func (c *Cluster) runs(ctx context.Context, p *Pod) (missing, err error) {
 		}
 	}
 	running := 0
+	var others []string
+	for _, s := range is.Status.InitContainerStatuses {
+		if s.State.Running != nil && is.Status.Phase == "Running" { // it goes on beside the others
+			others = append(others, s.Name)
+		}
+	}
 	for _, s := range is.Status.ContainerStatuses {
 		i := slices.IndexFunc(p.Containers, func(c *Container) bool { return c.name == s.Name })
-		if i < 0 { // somebody else's, such as that of a service mesh
+		if i < 0 {
+			others = append(others, s.Name)
 			continue
 		}
 		switch {
@@ -313,7 +322,7 @@ func (c *Cluster) runs(ctx context.Context, p *Pod) (missing, err error) {
 			p.Containers[i].given = &s.Resources
 		}
 	}
-	p.uid, p.ips, p.hostIPs = is.Metadata.UID, nil, nil
+	p.uid, p.ips, p.hostIPs, p.others = is.Metadata.UID, nil, nil, others
 	for _, a := range is.Status.PodIPs {
 		p.ips = append(p.ips, a.IP)
 	}
@@ -356,6 +365,9 @@ func (c *Cluster) ended(name, reason, message string) error {
 
 // Addr returns the pod's address; the zero value if it has none of that IP version.
 func (p *Pod) Addr(six bool) netip.Addr { return of(p.ips, six) }
+
+// Beside returns the names of containers in the container's pod that are not nettoll's, such as those of a service mesh.
+func (c *Container) Beside() []string { return c.pod.others }
 
 // HostAddr returns the address of the pod's node, likewise.
 func (p *Pod) HostAddr(six bool) netip.Addr { return of(p.hostIPs, six) }

@@ -47,6 +47,16 @@ func (n *build) betweenPods(ctx context.Context) error {
 		node.Devices.ByIP = true
 	}
 	n.Notes = []string{n.where() + "; the payload has crossed eth0 of both pods"}
+	var beside []string
+	for _, node := range slices.Concat(n.Servers, n.Clients) {
+		if c, ok := node.Endpoint.(*kube.Container); ok {
+			beside = record.AddNew(beside, c.Beside()...)
+		}
+	}
+	if len(beside) > 0 {
+		n.Notes = append(n.Notes, "in these pods run containers that are not nettoll's ("+strings.Join(beside, ", ")+
+			"), such as those of a service mesh: what they do with the payload is part of the figures (a --namespace without such an injection is without them)")
+	}
 	if n.cluster.Nodes[0].Agent != nil {
 		return n.observe(ctx)
 	}
