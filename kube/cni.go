@@ -153,7 +153,7 @@ func (n *Node) flannel(ctx context.Context, stack *undo.Stack) (mtu int, err err
 		Name: flanneld.Name, Path: n.cluster.programs[flanneld.Name], Env: []string{"NODE_NAME=" + n.Name()},
 		Args: []string{
 			"-kube-subnet-mgr", "-kubeconfig-file", n.cluster.Server.Config(flannelUser), "-net-config-path", conf,
-			"-iface", n.Uplink().Device, "-subnet-file", lease, "-ip-masq=false",
+			"-iface", n.Uplink().Device, "-subnet-file", lease, "-ip-masq",
 		},
 		Patience: Patience, Complaint: Complaint,
 		Ready: func(context.Context) error {

@@ -125,9 +125,23 @@ func furtherServices(t *testing.T, on *platforms.Kubernetes) {
 func TestFlannel(t *testing.T) {
 	platformtest.Require(t, "kubelet", kube.Available(nil))
 	platformtest.Require(t, "flanneld", kube.Connectable(nil, record.CNIFlannel))
+	on := connected{clusters(t), record.CNIFlannel}
 	d := named("pod")
 	d.Hosts = []int{2}
-	networktest.ConformWith(t, connected{clusters(t), record.CNIFlannel}, "kubernetes:", "--cni "+record.CNIFlannel, d)
+	networktest.ConformWith(t, on, "kubernetes:", "--cni "+record.CNIFlannel, d)
+	t.Run("to nodes", func(t *testing.T) { // flannel's devices lead to pods, and not to nodes
+		var cells []record.Cell
+		for _, family := range []int{4, 6} {
+			cells = append(cells, record.Cell{
+				Network: "nodeport", Hosts: 2, Family: family, Servers: 1, Clients: 1, Tool: "engine", Workload: record.TCPRR, Placement: record.PlacementFree,
+			})
+		}
+		for _, tr := range networktest.Measure(t, on, named("nodeport"), cells) {
+			if tr.Status != record.OK || slices.ContainsFunc(tr.Path, func(h record.Hop) bool { return strings.Contains(h.Name, "flannel") }) {
+				t.Errorf("IPv%d: %s, %s, over %+v", tr.Cell.Family, tr.Status, tr.Reason, tr.Path)
+			}
+		}
+	})
 }
 
 // TestCalico runs the suite for pods of private clusters that Calico connects, and tries policies there, which felix enforces.

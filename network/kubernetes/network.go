@@ -269,11 +269,8 @@ func (n *build) wire(ctx context.Context) error {
 		n.Hops = n.rules.Path(nil)
 	} else {
 		n.Hops = plumb.Across(func(at *plumb.Node, peer *plumb.Host, f network.Family) []network.Hop {
-			if at.Host == peer {
-				return nil
-			}
-			hops := []network.Hop{at.Host.Hop(n.cluster.Bridge())}
-			if tunnel, _ := n.cluster.Tunnel(f == network.IPv6); tunnel != "" {
+			hops := n.routed(at, peer, f)
+			if tunnel, _ := n.cluster.Tunnel(f == network.IPv6); tunnel != "" && len(hops) > 0 {
 				hops = append(hops, at.Host.Hop(tunnel))
 			}
 			return hops
@@ -284,6 +281,14 @@ func (n *build) wire(ctx context.Context) error {
 		return cmp.Or(wire, plumb.Bare(f))
 	}
 	return n.narrow()
+}
+
+// routed returns the hops on a host between a pod and other nodes, without a tunnel.
+func (n *build) routed(at *plumb.Node, peer *plumb.Host, _ network.Family) []network.Hop {
+	if at.Host == peer {
+		return nil
+	}
+	return []network.Hop{at.Host.Hop(n.cluster.Bridge())}
 }
 
 // narrow notes tunnels that carry less than pods send.
@@ -460,6 +465,20 @@ func hostPort(ctx context.Context, n *build) error {
 func (n *build) atNode(ctx context.Context) error {
 	if n.observed != nil { // tunnels lead to pods, and need not lead to nodes
 		n.observed.expect, n.observed.claims = "", nil
+	}
+	if tunnel, _ := n.cluster.Tunnel(false); !n.borrowed() && n.rules == nil && tunnel != "" {
+		// Nodes translate what pods send to others than pods, so that the answers go to the node, too.
+		toPods, toNodes := n.Hops, plumb.Across(n.routed)
+		n.Hops = func(from, to *plumb.Node, f network.Family) []network.Hop {
+			if slices.Contains(n.Servers, to) {
+				return toNodes(from, to, f)
+			}
+			return toPods(from, to, f)
+		}
+		n.OnWire = func(f network.Family) string {
+			first, size := n.Topo.AllPorts()
+			return fmt.Sprintf("%s and portrange %d-%d", map[network.Family]string{network.IPv4: "ip", network.IPv6: "ip6"}[f], first, first+size-1)
+		}
 	}
 	return n.translate(ctx, func(_, to *plumb.Node, f network.Family) netip.Addr {
 		return n.addrOf(to, f)
