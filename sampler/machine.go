@@ -156,7 +156,7 @@ func use(from, to Snapshot, window float64) (record.MachineCPU, error) {
 	}
 	for id, b := range to.CPUs {
 		a, ok := from.CPUs[id]
-		if !ok {
+		if !ok || restarted(from, to, id) {
 			continue // came online in between
 		}
 		s := record.CPUSample{
@@ -177,6 +177,13 @@ func use(from, to Snapshot, window float64) (record.MachineCPU, error) {
 	}
 	slices.SortFunc(m.PerCPU, func(a, b record.CPUSample) int { return a.CPU - b.CPU })
 	return m, nil
+}
+
+// restarted reports whether a CPU was offline in between: before Linux 6.8, its idle time begins at 0 again.
+func restarted(from, to Snapshot, cpu int64) bool {
+	const least = 1 // second; single readings go back by ticks
+	idle, known := to.Idle[cpu]
+	return to.CPUs[cpu].Idle < from.CPUs[cpu].Idle-least || known && from.Clock == to.Clock && idle < from.Idle[cpu]-least
 }
 
 // Baseline is a machine's own CPU use, from watching it while nothing is measured: all its CPU

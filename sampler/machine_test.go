@@ -122,6 +122,23 @@ func TestUseLeavesOutCPUsThatCameOrWent(t *testing.T) {
 	}
 }
 
+// TestUseLeavesOutCPUsThatWereOffline: before Linux 6.8, the idle time of such a CPU begins at 0 again, and it would count as busy.
+func TestUseLeavesOutCPUsThatWereOffline(t *testing.T) {
+	from := at(1, map[int64]procfs.CPUStat{0: {Idle: 100}, 1: {Idle: 100}})
+	to := at(2, map[int64]procfs.CPUStat{0: {Idle: 100.6}, 1: {Idle: 0.5}})
+	for _, clock := range []string{"", "timer_list"} {
+		from.Clock, to.Clock = clock, clock
+		if clock != "" {
+			from.Idle, to.Idle = map[int64]float64{0: 200, 1: 200}, map[int64]float64{0: 200.6, 1: 0.5}
+		}
+		got, err := Use(from, to, 1)
+		iferr.Fatal(t, err)
+		if math.Abs(got.Busy-0.4) > 1e-9 || len(got.PerCPU) != 1 {
+			t.Errorf("%q: %+v", clock, got)
+		}
+	}
+}
+
 func TestUseNeedsTime(t *testing.T) {
 	s := at(1, map[int64]procfs.CPUStat{0: {}})
 	later := at(2, s.CPUs)

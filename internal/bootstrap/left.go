@@ -131,10 +131,19 @@ func lost(stat procfs.ProcStat) bool { return stat.State == "T" || stat.PPID == 
 // Kill ends the agent, and with it what it has started.
 func (a Agent) Kill() error {
 	fd, err := unix.PidfdOpen(a.PID, 0)
-	if errors.Is(err, unix.ESRCH) {
+	switch {
+	case errors.Is(err, unix.ESRCH):
 		return nil
-	}
-	if err != nil {
+	case errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM): // before Linux 5.3, or in a container whose filter does not know it
+		if !isAgent(a.PID) {
+			return nil
+		}
+		err := unix.Kill(a.PID, unix.SIGKILL)
+		if errors.Is(err, unix.ESRCH) {
+			return nil
+		}
+		return os.NewSyscallError("kill", err)
+	case err != nil:
 		return os.NewSyscallError("pidfd_open", err)
 	}
 	defer unix.Close(fd)

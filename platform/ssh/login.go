@@ -55,7 +55,8 @@ func (s *SSH) connect(ctx context.Context, name, target string) (*machine, error
 	mark := bootstrap.Mark()
 	// A key that asks for a passphrase, or an unknown host key, fails the login instead of asking for it: the
 	// terminal shows the progress of the run.
-	proc, err := nsexec.Start(ctx, "ssh", "", os.Environ(), platform.Command{
+	// Until a session is open, ssh does not notice that nettoll has been killed.
+	proc, err := nsexec.StartTied(ctx, "ssh", "", os.Environ(), platform.Command{
 		Path: "ssh", Args: []string{"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=" + connectTime, "--", target, command(mark, s.o.Sudo)},
 	})
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
