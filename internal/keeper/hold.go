@@ -40,14 +40,27 @@ func hold(to []netip.Addr) error {
 	return nil
 }
 
-// CanHold returns an error unless programs can be held to addresses here.
+// CanHold returns an error unless programs can be held to addresses here. It tries a call: before Linux 5.5 the kernel asks, and cannot
+// let the call go on.
 func CanHold() error {
 	tried := make(chan error)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends, with its filter
 		fd, err := filter()
-		if err == nil {
-			unix.Close(fd)
+		if err != nil {
+			tried <- err
+			return
+		}
+		go func() {
+			defer unix.Close(fd) // what the kernel still asks fails then
+			if n, ok := receive(fd); ok {
+				respond(fd, n, nil)
+			}
+		}()
+		var nowhere [2]byte // AF_UNSPEC
+		_, _, errno := unix.Syscall(unix.SYS_BIND, ^uintptr(0), uintptr(unsafe.Pointer(&nowhere)), unsafe.Sizeof(nowhere))
+		if errno != unix.EBADF { // that of the descriptor: the call has gone on
+			err = fmt.Errorf("let a call go on that the kernel has asked about (seccomp, since Linux 5.5): %w", errno)
 		}
 		tried <- err
 	}()
@@ -109,26 +122,38 @@ type response struct {
 // answer answers the kernel's questions.
 func answer(fd int, to []netip.Addr) {
 	for {
-		var n notification
-		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&n)))
-		switch errno {
-		case 0:
-		case unix.EINTR, unix.ENOENT: // the caller of bind has been interrupted, or killed
-			continue
-		default:
+		n, ok := receive(fd)
+		if !ok {
 			return
 		}
-		r := response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
-		if err := redirect(fd, n, to); err != nil {
-			errno := unix.EACCES
-			_ = errors.As(err, &errno)
-			r.flags, r.errno = 0, -int32(errno)
+		respond(fd, n, to)
+	}
+}
+
+// receive waits for a question. There are no more if ok is false.
+func receive(fd int) (n notification, ok bool) {
+	for {
+		n = notification{}
+		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&n)))
+		if errno == unix.EINTR || errno == unix.ENOENT { // the caller of bind has been interrupted, or killed
+			continue
 		}
-		_, _, errno = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&r)))
-		if errno == unix.EINVAL && r.flags != 0 { // a kernel before 5.5 cannot continue a call
-			r.flags, r.errno = 0, -int32(unix.ENOSYS)
-			_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&r)))
-		}
+		return n, errno == 0
+	}
+}
+
+// respond answers a question.
+func respond(fd int, n notification, to []netip.Addr) {
+	r := response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+	if err := redirect(fd, n, to); err != nil {
+		errno := unix.EACCES
+		_ = errors.As(err, &errno)
+		r.flags, r.errno = 0, -int32(errno)
+	}
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&r)))
+	if errno == unix.EINVAL && r.flags != 0 { // a kernel before 5.5 cannot let a call go on; see CanHold
+		r.flags, r.errno = 0, -int32(unix.ENOSYS)
+		_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&r)))
 	}
 }
 
