@@ -250,6 +250,17 @@ func TestServeEnds(t *testing.T) {
 		go func() { w.Write(frame); <-started; w.Close() }()
 		iferr.Error(t, Serve(t.Context(), r, io.Discard, blocked(started)))
 	})
+	t.Run("with its input, although an answer waits for what was started", func(t *testing.T) {
+		lives, end := context.WithCancel(t.Context())
+		started := make(chan struct{})
+		r, w := io.Pipe()
+		go func() { w.Write(frame); <-started; w.Close() }()
+		iferr.Error(t, Serve(t.Context(), Ending{r, end}, io.Discard, map[string]Handler{"wait": func(context.Context, json.RawMessage) (any, error) {
+			close(started)
+			<-lives.Done() // as of a process that is read from
+			return nil, lives.Err()
+		}}))
+	})
 	t.Run("with its context", func(t *testing.T) {
 		started := make(chan struct{})
 		r, w := io.Pipe()

@@ -13,6 +13,22 @@ import (
 // methodCancel is the method that ends the context of an earlier request.
 const methodCancel = "cancel"
 
+// Ending is an input that calls Ended when nothing more can be read. What handlers have started has to end then, and not only when
+// Serve has returned: it waits for their answers, and some of these wait for what they have started.
+type Ending struct {
+	io.Reader
+	Ended func()
+}
+
+// Read implements io.Reader.
+func (e Ending) Read(b []byte) (int, error) {
+	n, err := e.Reader.Read(b)
+	if err != nil {
+		e.Ended()
+	}
+	return n, err
+}
+
 // Serve answers requests from r on w until r ends, which is not an error, or ctx does. It returns
 // when every handler has returned. If ctx ends while a read of r is blocked, the reading goroutine
 // remains until r ends.

@@ -58,7 +58,7 @@ func serve(mark string, in io.Reader, out io.Writer, handlers func(context.Conte
 	// What the handlers have started ends as soon as the input does: some of their answers wait for it.
 	lives, end := context.WithCancel(ctx)
 	defer end()
-	heard := &listener{Reader: in, ended: end}
+	heard := &listener{Reader: agent.Ending{Reader: in, Ended: end}}
 	heard.note()
 	go heard.watch(ctx, silence, func() {
 		cancel(fmt.Errorf("nothing has come for %v", silence))
@@ -69,11 +69,10 @@ func serve(mark string, in io.Reader, out io.Writer, handlers func(context.Conte
 	return agent.Serve(ctx, heard, out, all)
 }
 
-// listener notes when something was read last, and when that is over.
+// listener notes when something was read last.
 type listener struct {
 	io.Reader
-	ended func()       // is called when nothing more can be read
-	last  atomic.Int64 // ns since began
+	last atomic.Int64 // ns since began
 }
 
 var began = time.Now()
@@ -83,9 +82,7 @@ func (l *listener) note() { l.last.Store(int64(time.Since(began))) }
 // Read implements io.Reader.
 func (l *listener) Read(b []byte) (int, error) {
 	n, err := l.Reader.Read(b)
-	if l.note(); err != nil {
-		l.ended()
-	}
+	l.note()
 	return n, err
 }
 

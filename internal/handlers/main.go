@@ -33,7 +33,7 @@ func Main(args []string, terminal bool, in io.Reader, out io.Writer) error {
 		return ErrByHand
 	}
 	debug.SetGCPercent(agent.GCPercent)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	return agent.Serve(ctx, in, out, All(ctx))
+	lives, end := context.WithCancel(context.Background())
+	defer end()
+	return agent.Serve(context.Background(), agent.Ending{Reader: in, Ended: end}, out, All(lives))
 }
