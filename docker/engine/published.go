@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -102,11 +103,18 @@ func translations(text string, to netip.Addr) (count uint64, found bool, err err
 	return count, found, nil
 }
 
-// Proxies returns the PIDs of the docker-proxy processes that serve a container's addresses.
+// Proxies returns the PIDs of the docker-proxy processes that serve a container's addresses. Containers of several private engines can
+// have the same ones: such an engine's proxies are in its own network namespace.
 func (h *Host) Proxies(at ...netip.Addr) (all []int, err error) {
 	procs, err := procfs.AllProcs()
 	if err != nil {
 		return nil, err
+	}
+	var own os.FileInfo // nil: there are no others
+	if h.under != nil {
+		if own, err = os.Stat(h.NetNS()); err != nil {
+			return nil, err
+		}
 	}
 	for _, p := range procs {
 		args, err := p.CmdLine()
@@ -117,7 +125,10 @@ func (h *Host) Proxies(at ...netip.Addr) (all []int, err error) {
 		if i < 0 || i+1 == len(args) {
 			continue
 		}
-		if to, err := netip.ParseAddr(args[i+1]); err == nil && slices.Contains(at, to) {
+		if to, err := netip.ParseAddr(args[i+1]); err != nil || !slices.Contains(at, to) {
+			continue
+		}
+		if its, err := os.Stat(fmt.Sprintf("/proc/%d/ns/net", p.PID)); own == nil || err == nil && os.SameFile(own, its) {
 			all = append(all, p.PID)
 		}
 	}
