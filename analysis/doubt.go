@@ -73,7 +73,7 @@ func Percent(share float64) string {
 	case p >= 100:
 		return fmt.Sprintf("%.0f%%", 100*share)
 	case p > 0 && p < least:
-		return fmt.Sprintf("less than %v%%", least)
+		return fmt.Sprintf("<%v%%", least)
 	}
 	return fmt.Sprintf("%.3g%%", 100*share)
 }
@@ -328,11 +328,12 @@ func lostDoubts(all []Lost, of int) (out warnings) {
 // other codes say the same in other words from trial to trial, such as which processes were busy.
 var statements = []string{record.WarnFault, record.WarnPathFound, record.WarnPathNotClaimed, record.WarnPathUnproved, record.WarnRemark}
 
+// telling are codes under which networks have different doubts.
+var telling = append(slices.Clone(statements), WarnDiffers, WarnFailed, WarnInvalid, WarnSkipped, WarnUnlike, WarnMoved)
+
 // Telling reports whether doubts of a code differ in what they say: one cannot stand for another of the same code, as with
 // those that differ in amounts or in the processes that they name.
-func Telling(code string) bool {
-	return slices.Contains(statements, code) || slices.Contains([]string{WarnDiffers, WarnFailed, WarnInvalid, WarnSkipped, WarnUnlike, WarnMoved}, code)
-}
+func Telling(code string) bool { return slices.Contains(telling, code) }
 
 // carried merges the warnings of trials by code, in the order in which they first appear, with the texts of the last
 // trial that has the code, or all texts of statements. The numbers in a text are ranges over all trials that say the same.

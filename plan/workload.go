@@ -296,8 +296,8 @@ func (s Suite) can(d Drive, w Workload) bool {
 	return d.missing(w) == "" && (!d.IPv4Only || slices.Contains(s.Families, 4)) && s.cannot("", w, "", d) == nil
 }
 
-// a puts an article before what is not several.
-func a(thing string) string {
+// withArticle puts an article before what is not several.
+func withArticle(thing string) string {
 	if first, _, _ := strings.Cut(thing, " "); strings.HasSuffix(first, "s") {
 		return thing
 	}
@@ -309,7 +309,7 @@ func (s Suite) cannot(field string, w Workload, tool string, d Drive) error {
 	for _, b := range d.Bounds {
 		if o, _ := record.DimensionOf(b.Option); !b.Admits(w.Options) {
 			n, _ := o.Raw(record.Cell{Options: w.Options})
-			return s.fault(field+"."+o.Identifier(), "%s is not possible; %s drives %s with %s from %s to %s", inUnit(n, o.Unit), tool, w.Name, a(o.Title),
+			return s.fault(field+"."+o.Identifier(), "%s is not possible; %s drives %s with %s from %s to %s", inUnit(n, o.Unit), tool, w.Name, withArticle(o.Title),
 				inUnit(b.Least, o.Unit), inUnit(b.Most, o.Unit))
 		}
 	}

@@ -134,9 +134,7 @@ func (t *textTable) grid() grid {
 	body := make([][]string, len(t.names))
 	for j, names := range t.names {
 		body[j] = slices.Clone(names)
-		if t.marks[j] != "" {
-			body[j][0] += t.marks[j]
-		}
+		body[j][0] += t.marks[j]
 	}
 	for i, c := range t.Columns {
 		if t.results && !t.visible(i) {

@@ -12,16 +12,12 @@ func clip(s string, most int) string {
 	if most < 1 {
 		return ""
 	}
-	s = strings.Map(func(r rune) rune {
+	return oneline.Cut(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r
-	}, s)
-	if r := []rune(s); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return s
+	}, s), most)
 }
 
 // shortened returns a function that makes names single lines of at most most letters that stay apart.

@@ -42,8 +42,8 @@ func (t *trial) result() (workload.Result, error) {
 			return workload.Result{}, err
 		}
 		r.Flows = append(r.Flows, flow)
-		to, from := t.exchanged()
-		r.Bytes += flow.Bytes + flow.Transactions*(to+from)
+		to, from := t.carries(f)
+		r.Bytes += (flow.Bytes + flow.Transactions) * (to + from) // it counts either
 		if t.kinds[f.kind].counts == payloadBytes {
 			streams++
 		}
@@ -85,13 +85,16 @@ func (t *trial) controls() []string {
 	return slices.DeleteFunc(slices.Compact(all), func(name string) bool { return name == "" })
 }
 
-// exchanged returns the payload of a transaction in each direction, in bytes.
-func (t *trial) exchanged() (toServer, toClient uint64) {
-	if t.traffic.exchanged == nil {
-		return 0, 0
+// carries returns the payload of one of what a flow counts, in each direction, in bytes.
+func (t *trial) carries(f plannedFlow) (toServer, toClient uint64) {
+	switch k := t.kinds[f.kind]; {
+	case k.counts == transactions:
+		to, from := t.traffic.exchanged(t.options)
+		return uint64(to), uint64(from)
+	case k.measured == server:
+		return 1, 0
 	}
-	to, from := t.traffic.exchanged(t.options)
-	return uint64(to), uint64(from)
+	return 0, 1
 }
 
 // flowResult finds the figures of a flow at its two ends, and adds its share of what crossed the
@@ -111,20 +114,14 @@ func (t *trial) flowResult(f plannedFlow, crossed *workload.Crossed, toServer, t
 		flow.TCP = informant.left.TCP[i]
 	}
 	units, total := uint64(math.Round(measured.window.Units[at])), uint64(measured.left.Totals[at])
-	switch {
-	case k.counts == transactions:
+	if k.counts == transactions {
 		flow.Transactions = units
 		crossed.Transactions += total
-		to, from := t.exchanged()
-		*toServer, *toClient = *toServer+total*to, *toClient+total*from
-	case k.measured == server:
-		*toServer += total
-	default:
-		*toClient += total
-	}
-	if k.counts == payloadBytes {
+	} else {
 		flow.Bytes, flow.Message = units, t.options.MessageSize
 	}
+	to, from := t.carries(f)
+	*toServer, *toClient = *toServer+total*to, *toClient+total*from
 	crossed.Conns += uint64(measured.left.Conns[at])
 	if !t.traffic.meeting.managed {
 		crossed.Conns++

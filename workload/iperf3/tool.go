@@ -56,18 +56,28 @@ const connectTimeout = 3000
 const (
 	mostIntervals = 30
 	longest       = 60 // seconds; a longer interval is refused
+	longestWarmed = 10 // seconds; see times
 )
 
-// period returns the time between reports, in whole seconds.
-func period(window time.Duration) time.Duration {
-	const second = time.Second
-	return min(longest*second, max(1, (window/second+mostIntervals-1)/mostIntervals)*second)
+// warmed reports whether the warm-up lasts for whole intervals: of one in which it ends, the datagrams that were sent include those of
+// the warm-up.
+func warmed(job workload.Job, lead time.Duration) bool {
+	return job.Workload == record.UDPStream && lead > 0
 }
 
-// times has the warm-up of datagrams last for whole intervals: of one in which it ends, those that were sent include those of the
-// warm-up.
+// period returns the time between reports, in whole seconds.
+func period(job workload.Job, lead, window time.Duration) time.Duration {
+	const second = time.Second
+	most := longest * second
+	if warmed(job, lead) {
+		most = longestWarmed * second
+	}
+	return min(most, max(1, (window/second+mostIntervals-1)/mostIntervals)*second)
+}
+
+// times makes the warm-up longer where it lasts for whole intervals. That has to be less than trials may take beyond their window.
 func times(job workload.Job, t *program.Trial) error {
-	if every := period(t.Window); job.Workload == record.UDPStream && t.Lead > 0 {
+	if every := period(job, t.Lead, t.Window); warmed(job, t.Lead) {
 		t.Lead = (t.Lead + every - 1) / every * every
 	}
 	return nil
@@ -77,7 +87,7 @@ func seconds(d time.Duration) string { return strconv.Itoa(int(d.Seconds())) }
 
 func server(p program.Pair) program.Server {
 	return program.Server{Command: program.Command{Args: []string{
-		"-s", "-1", "-J", "-B", p.Listen.Unmap().String(), "-p", strconv.Itoa(p.Own[0]), "-i", seconds(period(p.Window)),
+		"-s", "-1", "-J", "-B", p.Listen.Unmap().String(), "-p", strconv.Itoa(p.Own[0]), "-i", seconds(period(p.Job, p.Lead, p.Window)),
 	}}}
 }
 
@@ -85,7 +95,7 @@ func client(p program.Pair) program.Client {
 	o := p.Job.Options
 	args := []string{
 		"-J", "-c", p.Addr.String(), "-p", strconv.Itoa(p.Own[0]),
-		"-t", seconds(p.Window), "-i", seconds(period(p.Window)),
+		"-t", seconds(p.Window), "-i", seconds(period(p.Job, p.Lead, p.Window)),
 		"--connect-timeout", strconv.Itoa(connectTimeout),
 	}
 	args = append(args, program.Given("-O", int(p.Lead.Seconds()))...)
