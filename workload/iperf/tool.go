@@ -41,7 +41,7 @@ var Tool = program.Tool{
 		{Workload: record.UDPStream, Options: []string{"streams", "message-size", "window", "bandwidth"}, Bounds: workload.Within(16, record.MaxDatagram, "message-size")},
 	},
 	Serves: program.Address,
-	Times:  func(_ workload.Job, t *program.Trial) error { t.Tail = tail; return nil },
+	Times:  func(_ workload.Job, t *program.Trial) { t.Tail = tail },
 	Server: server,
 	Client: client,
 	Result: program.Heard(result),

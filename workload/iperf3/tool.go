@@ -76,11 +76,10 @@ func period(job workload.Job, lead, window time.Duration) time.Duration {
 }
 
 // times makes the warm-up longer where it lasts for whole intervals. That has to be less than trials may take beyond their window.
-func times(job workload.Job, t *program.Trial) error {
+func times(job workload.Job, t *program.Trial) {
 	if every := period(job, t.Lead, t.Window); warmed(job, t.Lead) {
 		t.Lead = (t.Lead + every - 1) / every * every
 	}
-	return nil
 }
 
 func seconds(d time.Duration) string { return strconv.Itoa(int(d.Seconds())) }

@@ -84,11 +84,10 @@ var tests = map[string]test{
 // padding is how long netperf waits after TCP_CRR, for the server to notice the end.
 const padding = 4 * time.Second
 
-func times(job workload.Job, t *program.Trial) error {
+func times(job workload.Job, t *program.Trial) {
 	if job.Workload == record.TCPCRR {
 		t.Tail = padding
 	}
-	return nil
 }
 
 // server returns a netserver for one client, which it serves itself (-f). A netserver that forks

@@ -29,7 +29,7 @@ var Tool = program.Tool{
 	},
 	Serves: program.OneClient,
 	Roams:  true,
-	Times:  func(_ workload.Job, t *program.Trial) error { t.Tail = tail; return nil },
+	Times:  func(_ workload.Job, t *program.Trial) { t.Tail = tail },
 	Server: server,
 	Client: client,
 	Result: program.Heard(program.Each(parse, together)),

@@ -66,11 +66,10 @@ const (
 	spareTime = time.Second
 )
 
-func times(job workload.Job, t *program.Trial) error {
+func times(job workload.Job, t *program.Trial) {
 	t.Lead += connecting(job) + lateness
 	// The log is read after the window, at about a million lines per second.
 	t.Tail = t.Lead + t.Window + spareTime
-	return nil
 }
 
 // tables creates the tables of pgbench -i at scale 1, except the history, which its read-only

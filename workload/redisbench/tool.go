@@ -66,10 +66,9 @@ const (
 // valueSize returns the size of the value that is read, in bytes.
 func valueSize(job workload.Job) int { return cmp.Or(job.Options.ResponseSize, defaultValue) }
 
-func times(job workload.Job, t *program.Trial) error {
+func times(job workload.Job, t *program.Trial) {
 	t.Lead, t.Window = job.Warmup+search, job.Duration
 	t.Tail = 2 * (t.Lead + t.Window) // it can become much slower than during the search
-	return nil
 }
 
 // server stores nothing on the disk, and requires the password. This protects against clients on

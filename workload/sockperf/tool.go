@@ -112,10 +112,9 @@ func rateOf(job workload.Job) int {
 	return 0
 }
 
-func times(job workload.Job, t *program.Trial) error {
+func times(job workload.Job, t *program.Trial) {
 	cold, _ := margins(job)
 	t.Lead, t.Window = hesitation+cold, window(job)
-	return nil
 }
 
 // both returns the arguments that client and server have in common. They do not include --no-rdtsc:

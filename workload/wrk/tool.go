@@ -68,11 +68,10 @@ func bodySize(job workload.Job) int { return cmp.Or(job.Options.ResponseSize, de
 // lateness is by how much a preceding warm-up delays the window.
 const lateness = 100 * time.Millisecond
 
-func times(_ workload.Job, t *program.Trial) error {
+func times(_ workload.Job, t *program.Trial) {
 	if t.Lead > 0 {
 		t.Lead += lateness
 	}
-	return nil
 }
 
 // server is nginx with its files in memory.
