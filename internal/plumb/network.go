@@ -106,6 +106,16 @@ type Network struct {
 	MadeUp    func() []string
 }
 
+// ServersAt sets Reach for networks whose clients dial other addresses than the servers' own.
+func (n *Network) ServersAt(reach func(from, to *Node, f network.Family) netip.Addr) {
+	n.Reach = func(from, to *Node, f network.Family) netip.Addr {
+		if slices.Contains(n.Servers, to) {
+			return reach(from, to, f)
+		}
+		return to.Addr(f)
+	}
+}
+
 // Watch adds daemons that the network needs. carry means that they carry the payload.
 func (n *Network) Watch(carry bool, daemons ...*daemon.Daemon) {
 	n.Needed = append(n.Needed, daemons...)

@@ -58,12 +58,7 @@ func mesh(ctx context.Context, n *build) error {
 		return err
 	}
 	n.Translated = true
-	n.Reach = func(from, to *plumb.Node, f network.Family) netip.Addr {
-		if inside(to) == nil {
-			return to.Addr(f)
-		}
-		return n.OnHost(from.Host).Addr(f)
-	}
+	n.ServersAt(func(from, _ *plumb.Node, f network.Family) netip.Addr { return n.OnHost(from.Host).Addr(f) })
 	if err := n.forward(ingress); err != nil {
 		return err
 	}

@@ -64,13 +64,10 @@ func published(ctx context.Context, n *build) error {
 		return err
 	}
 	n.Translated, n.Refuse = true, n.without6("the default bridge")
-	n.Reach = func(_, to *plumb.Node, f network.Family) netip.Addr {
-		if inside(to) == nil {
-			return to.Addr(f)
-		}
+	n.ServersAt(func(_, _ *plumb.Node, f network.Family) netip.Addr {
 		addr, _ := record.First(at, func(a netip.Addr) bool { return a.Is6() == (f == network.IPv6) && a.IsValid() })
 		return addr
-	}
+	})
 	if noRules {
 		return n.proxied()
 	}

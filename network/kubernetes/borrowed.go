@@ -79,12 +79,7 @@ func unlessBoth(_, to *plumb.Node, f network.Family, at netip.Addr) error {
 // atAddress has clients dial another address than that of a server's pod.
 func (n *build) atAddress(reach func(from, to *plumb.Node, f network.Family) netip.Addr) {
 	n.Translated = true
-	n.Reach = func(from, to *plumb.Node, f network.Family) netip.Addr {
-		if slices.Contains(n.Servers, to) {
-			return reach(from, to, f)
-		}
-		return to.Addr(f)
-	}
+	n.ServersAt(reach)
 	not := "what translates the addresses that clients dial, and carries the payload between the pods, is not proved, since nettoll sees only pods (--node-agent shows what carries it, --node-privileged also what translates)"
 	switch {
 	case n.observed != nil && n.cluster.Privileged(): // each trial shows it

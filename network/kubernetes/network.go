@@ -396,12 +396,9 @@ func headless(ctx context.Context, n *build) error {
 	if err := n.expose(ctx, pods, kube.Headless); err != nil {
 		return err
 	}
-	n.Reach = func(_, to *plumb.Node, f network.Family) netip.Addr {
-		if !slices.Contains(n.Servers, to) {
-			return to.Addr(f)
-		}
+	n.ServersAt(func(_, to *plumb.Node, f network.Family) netip.Addr {
 		return n.cluster.EndpointAt(slices.Index(n.Servers, to), f == network.IPv6)
-	}
+	})
 	return nil
 }
 
@@ -507,12 +504,7 @@ func (n *build) translate(ctx context.Context, reach func(from, to *plumb.Node, 
 		return err
 	}
 	n.Translated = true
-	n.Reach = func(from, to *plumb.Node, f network.Family) netip.Addr {
-		if !slices.Contains(n.Servers, to) {
-			return to.Addr(f)
-		}
-		return reach(from, to, f)
-	}
+	n.ServersAt(reach)
 	plain := n.Hops
 	n.Hops = func(from, to *plumb.Node, f network.Family) []network.Hop {
 		hops := plain(from, to, f)
