@@ -200,10 +200,8 @@ func (o *Own) named(all []nodeState) error {
 			names := few(record.Each(all, nodeState.name))
 			return Mistake{fmt.Errorf("--nodes: %s has no node %s; it has %s", o.who(), name, strings.Join(names, ", "))}
 		}
-		if i >= 0 {
-			if why := all[i].unfit(o.o); why != "" {
-				return fmt.Errorf("--nodes: %s takes no pods: it %s; name another", name, why)
-			}
+		if why := all[i].unfit(o.o); why != "" {
+			return fmt.Errorf("--nodes: %s takes no pods: it %s; name another", name, why)
 		}
 	}
 	o.nodes = o.o.Nodes

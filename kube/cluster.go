@@ -281,7 +281,7 @@ func (c *Cluster) controlPlane(ctx context.Context, dir string) error {
 		}
 		managing.Go(func() (err error) {
 			daemons[i], err = daemon.Start(within, &c.stack, first.Host, daemon.Spec{
-				Name: s.program, Path: c.programs[s.program], Args: args, Patience: Patience, Complaint: managerComplaint,
+				Name: s.program, Path: c.programs[s.program], Args: args, Patience: Patience, Complaint: ends,
 			})
 			return err
 		})
@@ -292,9 +292,9 @@ func (c *Cluster) controlPlane(ctx context.Context, dir string) error {
 	return err
 }
 
-// managerComplaint reports whether a line of the log of controllers or the scheduler says that the program ends.
-// Other errors do not count: they are about objects that others have just changed.
-func managerComplaint(line string) bool { return strings.Contains(line, "command failed") }
+// ends reports whether a line of the log of controllers, the scheduler or a kubelet says that the program ends. Other errors do not
+// count: they are about objects that others have just changed, and a kubelet logs many as it starts and whenever a pod ends.
+func ends(line string) bool { return strings.Contains(line, "command failed") }
 
 // Daemons returns the programs of the cluster.
 func (c *Cluster) Daemons() []*daemon.Daemon {

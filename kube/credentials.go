@@ -45,8 +45,7 @@ func newKey() (*ecdsa.PrivateKey, []byte, error) {
 
 // clientCertificate is what the API server shows to kubelets.
 type clientCertificate struct {
-	authority         string // file with the authority that kubelets trust
-	certificate, file string // file with the certificate, and with its key
+	certificate, file string // file with the certificate, which is also the authority that kubelets trust, and with its key
 }
 
 // certificateLife is longer than any lab lives.
@@ -69,7 +68,7 @@ func newClientCertificate(dir string) (c clientCertificate, err error) {
 	if err != nil {
 		return c, err
 	}
-	c = clientCertificate{authority: dir + "/kubelet-client.crt", certificate: dir + "/kubelet-client.crt", file: dir + "/kubelet-client.key"}
+	c = clientCertificate{certificate: dir + "/kubelet-client.crt", file: dir + "/kubelet-client.key"}
 	if err := os.WriteFile(c.file, text, 0o600); err != nil {
 		return c, err
 	}

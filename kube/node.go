@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -228,7 +229,7 @@ func (n *Node) join(ctx context.Context, stack *undo.Stack) error {
 			"--config="+filepath.Join(n.dir, "kubelet.json"), "--kubeconfig="+c.Server.Config(kubeletUser(n)),
 			"--hostname-override="+n.Name(), "--node-ip="+four.String()+","+six.String(), "--cert-dir="+filepath.Join(n.dir, "kubelet"),
 		)...),
-		Patience: Patience, Grace: grace, Complaint: kubeletComplaint,
+		Patience: Patience, Grace: grace, Complaint: ends,
 		Ready: n.ready,
 	})
 	if err != nil {
@@ -275,10 +276,6 @@ func (n *Node) ready(ctx context.Context) error {
 	}
 	return errors.New("it has not said anything yet")
 }
-
-// kubeletComplaint reports whether a line of kubelet's log says that the program ends. Other errors do not count:
-// it logs many as it starts and whenever a pod ends.
-func kubeletComplaint(line string) bool { return strings.Contains(line, "command failed") }
 
 // configure writes the node's files.
 func (n *Node) configure() error {
@@ -397,7 +394,7 @@ func (n *Node) kubeletConfig() fields {
 	return fields{
 		"kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1",
 		"address": n.Uplink().Addr4.Addr().String(), "readOnlyPort": 0, "healthzBindAddress": "127.0.0.1",
-		"authentication":           fields{"anonymous": off, "webhook": off, "x509": fields{"clientCAFile": n.cluster.client.authority}},
+		"authentication":           fields{"anonymous": off, "webhook": off, "x509": fields{"clientCAFile": n.cluster.client.certificate}},
 		"authorization":            fields{"mode": "AlwaysAllow"},
 		"containerRuntimeEndpoint": "unix://" + n.socket(),
 		"volumePluginDir":          filepath.Join(n.dir, "volumes"),
@@ -420,10 +417,10 @@ func (n *Node) route() error {
 			if to == n {
 				continue
 			}
-			if err := in.Route(plumb.Subnet(to.Index, false), to.Uplink().Addr4.Addr(), n.Uplink().Device); err != nil {
-				return err
-			}
-			if err := in.Route(plumb.Subnet(to.Index, true), to.Uplink().Addr6.Addr(), n.Uplink().Device); err != nil {
+			err := cmp.Or(
+				in.Route(plumb.Subnet(to.Index, false), to.Uplink().Addr4.Addr(), n.Uplink().Device),
+				in.Route(plumb.Subnet(to.Index, true), to.Uplink().Addr6.Addr(), n.Uplink().Device))
+			if err != nil {
 				return err
 			}
 		}
