@@ -39,15 +39,12 @@ type column struct {
 // with 8 streams, go into different groups.
 func groups(res analysis.Result) []group {
 	var all []group
-scenarios:
 	for _, s := range res.Scenarios {
-		for i := range all {
-			if all[i].takes(s.Cell) {
-				all[i].scenarios = append(all[i].scenarios, s)
-				continue scenarios
-			}
+		i := slices.IndexFunc(all, func(g group) bool { return g.takes(s.Cell) })
+		if i < 0 {
+			i, all = len(all), append(all, group{res: &res})
 		}
-		all = append(all, group{res: &res, scenarios: []analysis.Scenario{s}})
+		all[i].scenarios = append(all[i].scenarios, s)
 	}
 	for i := range all {
 		all[i].fill()

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/prometheus/procfs"
+
+	"nettoll/sampler"
 )
 
 // processLabel marks everything that nettoll makes with the process that made it: the boot id of its
@@ -51,12 +53,10 @@ func labelOf(p procfs.Proc) (string, error) {
 	return strings.Join([]string{thisBoot(), in, own}, "/"), nil
 }
 
+// thisBoot identifies this boot of the kernel; "" where that cannot be read.
 func thisBoot() string {
-	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(b))
+	boot, _ := sampler.Boot("/proc")
+	return boot
 }
 
 // namespaceOf returns the number of a process's PID namespace, whose name is "pid:[4026531836]".

@@ -28,13 +28,13 @@ import (
 // Start runs a command in the network namespace at ns, or in that of this process if ns is empty. name
 // is the endpoint's, for errors. The environment is env followed by the command's own.
 func Start(ctx context.Context, name, ns string, env []string, c platform.Command) (platform.Process, error) {
-	return start(ctx, name, ns, env, c, func(cmd *exec.Cmd, _ <-chan struct{}) error { return netns.Do(ns, cmd.Start) })
+	return start(ctx, name, env, c, func(cmd *exec.Cmd, _ <-chan struct{}) error { return netns.Do(ns, cmd.Start) })
 }
 
 // StartTied is Start for a process that the kernel kills when this one ends, however that is. Processes that it starts
 // itself are not killed with it. It takes a thread as long as it runs.
 func StartTied(ctx context.Context, name, ns string, env []string, c platform.Command) (platform.Process, error) {
-	return start(ctx, name, ns, env, c, func(cmd *exec.Cmd, over <-chan struct{}) error {
+	return start(ctx, name, env, c, func(cmd *exec.Cmd, over <-chan struct{}) error {
 		cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 		started := make(chan error)
 		go tied(ns, cmd, started, over)
@@ -69,7 +69,7 @@ func tied(ns string, cmd *exec.Cmd, started chan<- error, over <-chan struct{}) 
 }
 
 // start starts a command by begin, which is given what is closed when the process is over.
-func start(ctx context.Context, name, ns string, env []string, c platform.Command, begin func(cmd *exec.Cmd, over <-chan struct{}) error) (platform.Process, error) {
+func start(ctx context.Context, name string, env []string, c platform.Command, begin func(cmd *exec.Cmd, over <-chan struct{}) error) (platform.Process, error) {
 	path := c.Path
 	if path == platform.Self {
 		path = "/proc/self/exe"
