@@ -169,11 +169,11 @@ func reasons(c record.Cell, base, row Row, j judging) (out warnings) {
 var countInWindow = []string{"iperf", "iperf3"}
 
 // retransmits returns the segments that each tool retransmits per trial, and whether the interval of their
-// difference shows that they differ, other than because one counts for longer.
+// difference shows that they differ, other than because one counts for longer. With windows of unlike lengths that is not known.
 func retransmits(base, row Row, j judging) (of, against float64, differ bool) {
 	f, has := row.Figure(record.Retransmits)
 	g, too := base.Figure(record.Retransmits)
-	if !has || !too {
+	if !has || !too || unlikeWindows(row.Window, base.Window) {
 		return 0, 0, false
 	}
 	d := subtract(pairUp(f.Points, g.Points), record.LowerIsBetter, j)

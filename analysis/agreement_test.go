@@ -65,6 +65,12 @@ func TestAgreements(t *testing.T) {
 		}, Different, ReasonUnknown, "nothing in the record"},
 		{"flows", 8, 1.2, func(t *record.Trial) { t.Flows = append(t.Flows, t.Flows[0]) }, Different, ReasonFlows, "iperf3 had 2 connections, engine had 1"},
 		{"window", 8, 1.2, func(t *record.Trial) { t.Window = 2; t.CPU.Client.System *= 2; t.CPU.Server.System *= 2 }, Different, ReasonWindow, "iperf3 is 2 s, that of engine 1 s"},
+		{"retransmits of another window", 8, 1.2, func(t *record.Trial) {
+			t.Window = 2
+			t.CPU.Client.System *= 2
+			t.CPU.Server.System *= 2
+			t.Metrics[record.Retransmits] = record.Metric{Value: float64(1230 + t.Round), Unit: "segments"}
+		}, Different, ReasonWindow, "iperf3 is 2 s, that of engine 1 s"},
 		{"cpu", 8, 1.2, func(t *record.Trial) { t.CPU.Server.System = 0.9 }, Different, ReasonCPU, "servers of iperf3 used 0.90 CPUs, those of engine 0.60 CPUs"},
 		{"warned", 8, 1.2, func(t *record.Trial) {
 			t.Warnings = []record.Warning{{Code: "sender-side", Text: "counted by the sender"}}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 	"path"
 	"slices"
@@ -326,11 +327,13 @@ func newRow(c series, in circumstances) Row {
 		f.cell = c.cell
 		return f, true
 	}
-	unlike := unlikeWindows(windowOf(c.ok()), windowOf(c.base.ok()))
+	unlike := c.unlikeRounds()
 	row.Figures = record.Found(record.Kinds(), func(k record.Kind) (Figure, bool) {
 		f, ok := figure(k, func(s series) []Point { return s.points(k) })
-		if unlike && (dependsOnWindow(k, c.ok()) || dependsOnWindow(k, c.base.ok())) {
-			f.Ratio, f.Difference, f.Unlike = nil, nil, f.Comparison() != nil
+		if ok && len(unlike) > 0 && (dependsOnWindow(k, c.ok()) || dependsOnWindow(k, c.base.ok())) {
+			compared := f.Comparison() != nil
+			f.pair(record.Those(f.base, func(p Point) bool { return !unlike[p.Round] }), in.judging)
+			f.Unlike = compared && f.Comparison() == nil
 		}
 		return f, ok
 	})
@@ -370,13 +373,31 @@ func newFigure(k record.Kind, points, base []Point, native bool, j judging) Figu
 	if native {
 		return fig
 	}
-	fig.base = base
-	pairs := pairUp(points, base)
-	fig.Ratio = compare(pairs, k.Better, j)
-	if fig.Ratio == nil || k.Unit == "ratio" || k.Unit == "s" {
-		fig.Difference = subtract(pairs, k.Better, j)
-	}
+	fig.pair(base, j)
 	return fig
+}
+
+// pair compares a figure with those of the baseline beside its cell.
+func (f *Figure) pair(base []Point, j judging) {
+	f.base, f.Ratio, f.Difference = base, nil, nil
+	pairs := pairUp(f.Points, base)
+	f.Ratio = compare(pairs, f.Kind.Better, j)
+	if f.Ratio == nil || f.Kind.Unit == "ratio" || f.Kind.Unit == "s" {
+		f.Difference = subtract(pairs, f.Kind.Better, j)
+	}
+}
+
+// unlikeRounds returns the rounds in which the windows of a cell and of the baseline beside it had unlike lengths.
+func (s series) unlikeRounds() map[int]bool {
+	beside, out := map[int][]*record.Trial{}, map[int]bool{}
+	for _, t := range s.base.ok() {
+		beside[t.Round] = append(beside[t.Round], t)
+	}
+	for _, t := range s.ok() {
+		out[t.Round] = unlikeWindows(t.Window, windowOf(beside[t.Round]))
+	}
+	maps.DeleteFunc(out, func(_ int, unlike bool) bool { return !unlike })
+	return out
 }
 
 // windowOf returns the median length of the windows of trials, in seconds.
@@ -386,14 +407,16 @@ func windowOf(trials []*record.Trial) float64 {
 }
 
 // unlikeWindows reports whether two lengths of windows are known and differ by more than windowShare, as those of a
-// baseline do, which has more turns than the networks that are compared with it.
+// baseline do, which has more turns than the networks that are compared with it, and fewer as networks are known.
 func unlikeWindows(v, w float64) bool { return v > 0 && w > 0 && math.Abs(v-w) > windowShare*min(v, w) }
 
 // dependsOnWindow reports whether a metric depends on how long the windows of its trials are: the longest of more transactions is
-// longer, more segments are retransmitted in a longer window, and a percentile that few transactions decide is nearly the longest.
+// longer, more segments are retransmitted in a longer window, the shares of flows are more alike, and a percentile that few
+// transactions decide is nearly the longest.
 func dependsOnWindow(k record.Kind, trials []*record.Trial) bool {
 	decidedByFew := func(t *record.Trial) bool { return beyond(k, t) < fewestBeyond }
-	return k.Name == record.LatencyMax || k.Name == record.Retransmits || slices.ContainsFunc(trials, decidedByFew)
+	grows := []string{record.LatencyMax, record.Retransmits, record.Fairness}
+	return slices.Contains(grows, k.Name) || slices.ContainsFunc(trials, decidedByFew)
 }
 
 // lastEnd returns the time at which the last trial ended. It is too early for networks that took turns: each trial has only its

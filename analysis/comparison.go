@@ -39,6 +39,7 @@ const (
 type Comparison struct {
 	N        int     // pairs
 	Minus    bool    // it is a difference, not a ratio
+	of       float64 // the value of the baseline, if it is a difference
 	Value    float64 // cell ÷ baseline, or cell − baseline: the pseudo-median of the pairs
 	Interval         // of Value; the extremes of the pairs if N is too small for the level
 	P        float64 // of the test for no difference; meaningless if Level is 0
@@ -86,10 +87,14 @@ func (c Comparison) Doubtful(none float64) bool {
 	return math.Max(c.High-c.Value, c.Value-c.Low) > math.Abs(c.Value-none)/2
 }
 
-// HalfWidth returns the greater half of the interval of a ratio over the ratio. There is none without an interval.
+// HalfWidth returns the greater half of the interval of a ratio over the ratio, or of a difference over the value of the baseline. There
+// is none without an interval, or if the baseline is 0.
 func (c *Comparison) HalfWidth() (h float64, known bool) {
-	if c == nil || c.Level == 0 {
+	switch {
+	case c == nil || c.Level == 0:
 		return 0, false
+	case c.Minus:
+		return max(c.High-c.Value, c.Value-c.Low) / c.of, c.of > 0
 	}
 	return halfWidth(c.Low, c.Value, c.High)
 }
@@ -221,8 +226,8 @@ func subtract(pairs []pair, better record.Direction, j judging) *Comparison {
 	if c == nil {
 		return nil
 	}
-	c.Minus = true
-	margin := j.margin * math.Abs(summarize(base, j.level).Estimate)
+	c.Minus, c.of = true, math.Abs(summarize(base, j.level).Estimate)
+	margin := j.margin * c.of
 	c.judge(0, -margin, margin, better, j.level)
 	return c
 }

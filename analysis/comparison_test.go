@@ -194,14 +194,16 @@ func TestSubtract(t *testing.T) {
 func TestUnlikeWindows(t *testing.T) {
 	for _, tt := range []struct {
 		window float64 // of the baseline; that of the network is 1 s
+		alike  int     // rounds in which that of the baseline is 1 s, too: networks that are known take no more turns
 		count  int64   // transactions of the network
 		byTime float64 // p99 by time
 		want   map[string]bool
 	}{
-		{1, 900, 2e-3, map[string]bool{record.LatencyMax: true, record.Retransmits: true, record.LatencyP99: true, record.LatencyP99ByTime: true}},
-		{3, 900, 2e-3, map[string]bool{record.LatencyMax: false, record.Retransmits: false, record.LatencyP99: false, record.LatencyP99ByTime: false}},
-		{3, 50_000, 2e-3, map[string]bool{record.LatencyMax: false, record.Retransmits: false, record.LatencyP99: true, record.LatencyP99ByTime: false}},
-		{3, 50_000, 1e-4, map[string]bool{record.LatencyMax: false, record.Retransmits: false, record.LatencyP99: true, record.LatencyP99ByTime: true}},
+		{1, 0, 900, 2e-3, map[string]bool{record.LatencyMax: true, record.Fairness: true, record.Retransmits: true, record.LatencyP99: true, record.LatencyP99ByTime: true}},
+		{3, 0, 900, 2e-3, map[string]bool{record.LatencyMax: false, record.Fairness: false, record.Retransmits: false, record.LatencyP99: false, record.LatencyP99ByTime: false}},
+		{3, 0, 50_000, 2e-3, map[string]bool{record.LatencyMax: false, record.Fairness: false, record.Retransmits: false, record.LatencyP99: true, record.LatencyP99ByTime: false}},
+		{3, 0, 50_000, 1e-4, map[string]bool{record.LatencyMax: false, record.Fairness: false, record.Retransmits: false, record.LatencyP99: true, record.LatencyP99ByTime: true}},
+		{3, 5, 900, 2e-3, map[string]bool{record.LatencyMax: true, record.Fairness: true, record.Retransmits: true, record.LatencyP99: true}},
 	} {
 		var trials []record.Trial
 		for i := 1; i <= 8; i++ {
@@ -209,7 +211,7 @@ func TestUnlikeWindows(t *testing.T) {
 				c := streamCell(network)
 				c.Workload = record.TCPRR
 				tr := throughputTrial(c, i, 1)
-				if network == "host" {
+				if network == "host" && i > tt.alike {
 					tr.Window = tt.window
 				}
 				tr.Latency = &record.Histogram{Count: int64(float64(tt.count) * tr.Window)}
@@ -217,7 +219,7 @@ func TestUnlikeWindows(t *testing.T) {
 				tr.Metrics = map[string]record.Metric{
 					record.LatencyP50: record.Measured(record.LatencyP50, 20e-6), record.LatencyMax: record.Measured(record.LatencyMax, 1e-3),
 					record.LatencyP99: record.Measured(record.LatencyP99, 40e-6), record.LatencyP99ByTime: record.Measured(record.LatencyP99ByTime, tt.byTime),
-					record.Retransmits: record.Measured(record.Retransmits, 10*tr.Window),
+					record.Retransmits: record.Measured(record.Retransmits, 10*tr.Window), record.Fairness: record.Measured(record.Fairness, 1-0.1/tr.Window),
 				}
 				trials = append(trials, tr)
 			}
@@ -228,6 +230,9 @@ func TestUnlikeWindows(t *testing.T) {
 			f, ok := row.Figure(name)
 			if !ok || (f.Comparison() != nil) != compared || f.Unlike == compared {
 				t.Errorf("a baseline with windows of %v s, %d transactions, p99 by time %v: %s has the comparison %+v", tt.window, tt.count, tt.byTime, name, f.Comparison())
+			}
+			if c := f.Comparison(); tt.alike > 0 && name != record.LatencyP50 && (c.N != tt.alike || c.Value != 1 && c.Value != 0) {
+				t.Errorf("with %d rounds of like windows %s is compared in %d: %v", tt.alike, name, c.N, c.Value)
 			}
 		}
 	}

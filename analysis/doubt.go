@@ -168,7 +168,11 @@ func warnNotPrecise(k record.Kind, in circumstances) Warning {
 	case rounds > MostRounds:
 		advice = fmt.Sprintf("the requested precision would take more than %d rounds: %s", MostRounds, advice)
 	case rounds > 0:
-		advice = fmt.Sprintf("all of the run's figures would reach ±%s in about %d rounds: %s, %s", Percent(in.aim.Wanted), rounds, in.more(rounds), advice)
+		all := "all of the run's figures"
+		if n := in.aim.Unforeseen; n > 0 {
+			all = fmt.Sprintf("all but %d of the run's figures", n)
+		}
+		advice = fmt.Sprintf("%s would reach ±%s in about %d rounds: %s, %s", all, Percent(in.aim.Wanted), rounds, in.more(rounds), advice)
 	}
 	return Warning{WarnNotPrecise, fmt.Sprintf("%s did not reach the requested ±%s %s", k.Title, Percent(in.aim.Wanted), when), advice}
 }
@@ -232,7 +236,7 @@ func doubts(row Row, c series, in circumstances) warnings {
 			more = anew
 		}
 		out = append(out, warnTooFewRounds(known.N, least, in.level, more))
-	case known.HalfWidth > known.Wanted && known.Wanted > 0 && !in.needed[c.cell]:
+	case !known.Narrow && known.Wanted > 0 && !in.needed[c.cell]:
 		out = append(out, warnNotPrecise(k, in))
 	}
 	if !row.Native {

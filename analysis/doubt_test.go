@@ -236,9 +236,9 @@ func TestRemedies(t *testing.T) {
 		spent           float64
 		says, not       string
 	}{
-		{"not precise, budget", WarnNotPrecise, record.EndBudget, 8, 60, "(--time-budget 35m --max-rounds 250)", "allow more rounds"},
+		{"not precise, budget", WarnNotPrecise, record.EndBudget, 8, 60, "(--time-budget 28m --max-rounds 200)", "allow more rounds"},
 		{"not precise, rounds", WarnNotPrecise, record.EndMaxRounds, 8, 60, "(--max-rounds ", "--time-budget"},
-		{"not precise, interrupted", WarnNotPrecise, record.EndInterrupted, 8, 60, "(--resume --max-rounds 250)", "--min-rounds"},
+		{"not precise, interrupted", WarnNotPrecise, record.EndInterrupted, 8, 60, "(--resume --max-rounds 200)", "--min-rounds"},
 		{"two rounds, budget", WarnTooFewRounds, record.EndBudget, 2, 20, "(--time-budget 2m)", "--min-rounds"},
 		{"two rounds, limit", WarnTooFewRounds, record.EndMaxRounds, 2, 20, "(--max-rounds 6)", "--min-rounds"},
 	} {

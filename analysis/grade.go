@@ -7,12 +7,13 @@ import (
 )
 
 // Widths returns to within what half of the changes of a run are known, and to within what all of them are: the lower median and the
-// maximum of the half widths of the intervals of all primary ratios, relative, and how many there are.
+// maximum of the half widths of the intervals of all primary comparisons, relative, and how many there are.
 func (res Result) Widths() (half, most float64, n int) {
 	var all []float64
 	for _, r := range res.Rows() {
 		for _, f := range r.Figures {
-			if h, known := f.Ratio.HalfWidth(); known && h > 0 && f.Ratio.Primary {
+			c := f.Comparison()
+			if h, known := c.HalfWidth(); known && h > 0 && c.Primary {
 				all = append(all, h)
 			}
 		}

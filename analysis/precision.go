@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"nettoll/plan"
 	"nettoll/record"
 )
@@ -27,6 +29,8 @@ type Aim struct {
 	Asked  int     `json:"asked"`            // primary figures that it applies to: compared ones, and those that stand alone
 	Narrow int     `json:"reached"`          // how many of these reached it
 	Rounds int     `json:"rounds,omitempty"` // about how many rounds the widest needs; 0 if all reached it, or this is unknown
+	// Unforeseen is how many of those that did not reach it Rounds leaves out: they are not measured any more, or have no interval yet.
+	Unforeseen int `json:"unforeseen,omitempty"`
 	// Seconds is about how long Rounds rounds take, counted from the first; 0 where Rounds is.
 	Seconds float64 `json:"seconds,omitempty"`
 }
@@ -47,11 +51,13 @@ func newCircumstances(res Result, all []series) circumstances {
 			continue
 		}
 		in.aim.Asked++
-		if r.Narrow {
+		switch {
+		case r.Narrow:
 			in.aim.Narrow++
-		}
-		if r.Rounds > 0 { // it needs more by those that it has lost
+		case r.Rounds > 0: // it needs more by those that it has lost
 			in.aim.Rounds = max(in.aim.Rounds, min(r.Rounds+c.last()-r.N, mostForecast))
+		default:
+			in.aim.Unforeseen++
 		}
 	}
 	if took := res.Elapsed / float64(max(1, in.last)); took > 0 && took < math.MaxFloat64/mostForecast {
@@ -239,9 +245,10 @@ func reached(n int, low, estimate, high, at float64, s record.Settings, compared
 	}
 	r.HalfWidth = half
 	r.Narrow = s.Precision <= 0 || half <= s.Precision
-	r.Known = r.Narrow && lookedAt(n, max(s.MinRounds, record.LeastRounds(compared, level(s))))
+	least := max(s.MinRounds, record.LeastRounds(compared, level(s)))
+	r.Known = r.Narrow && lookedAt(n, least)
 	if !r.Narrow {
-		r.Rounds = forecast(n, half, s.Precision)
+		r.Rounds = max(forecast(n, half, s.Precision, level(s)), preferred(least))
 	}
 	return r
 }
@@ -274,14 +281,29 @@ const (
 	mostForecast = 100_000
 )
 
-// forecast returns about how many rounds a half width takes, since
-// intervals narrow with the square root of the number of rounds.
-func forecast(n int, halfWidth, wanted float64) int {
-	rounds := math.Ceil(float64(n) * math.Pow(halfWidth/wanted, 2))
-	if !(rounds < mostForecast) {
-		return mostForecast
+// forecast returns about how many rounds a half width takes that n rounds have not reached, at a level.
+func forecast(n int, halfWidth, wanted, level float64) int {
+	enough := usualWidth(n, level) * wanted / halfWidth
+	for more := preferred(n + 1); more < mostForecast; more = preferred(more + 1) {
+		if usualWidth(more, level) <= enough {
+			return more
+		}
 	}
-	return preferred(max(int(rounds), n+1))
+	return mostForecast
+}
+
+// usualWidth returns the half width of the interval of the pseudo-median of n values from a normal distribution, in standard deviations:
+// that of the normal scores (Blom, Statistical Estimates and Transformed Beta-Variables, 1958). With few values it is wider than the
+// square root of their number would have it: 1.28 with 6 at 95 %, and 0.66 with 12.
+func usualWidth(n int, level float64) float64 {
+	const exact = 40 // from then on it narrows with the square root
+	k := min(n, exact)
+	scores := make([]float64, k)
+	for i := range scores {
+		scores[i] = distuv.UnitNormal.Quantile((float64(i+1) - 0.375) / (float64(k) + 0.25))
+	}
+	low, high, _ := pseudomedianInterval(scores, plainNull(k), level)
+	return (high - low) / 2 * math.Sqrt(float64(k)/float64(n))
 }
 
 // primary returns the metric that a cell is ranked by: the first of its workload's that an OK trial

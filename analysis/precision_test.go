@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"nettoll/record"
@@ -149,7 +150,7 @@ func TestKnownAfterEnoughRounds(t *testing.T) {
 	}
 }
 
-// Half the width takes four times as many rounds.
+// Half the width takes four times as many rounds, but after few rounds, whose intervals are wider than that, only about twice as many.
 func TestForecast(t *testing.T) {
 	for _, tt := range []struct {
 		n       int
@@ -157,8 +158,8 @@ func TestForecast(t *testing.T) {
 		wanted  float64
 		atLeast int
 		atMost  int
-	}{{10, 0.10, 0.05, 40, 40}, {10, 0.051, 0.05, 11, 13}, {7, 0.35, 0.05, 343, 400}, {10, 1e9, 0.05, mostForecast, mostForecast}} {
-		if got := forecast(tt.n, tt.half, tt.wanted); got < tt.atLeast || got > tt.atMost {
+	}{{10, 0.10, 0.05, 40, 40}, {10, 0.051, 0.05, 11, 13}, {40, 0.10, 0.05, 160, 160}, {6, 0.10, 0.05, 13, 13}, {7, 0.35, 0.05, 275, 315}, {10, 1e9, 0.05, mostForecast, mostForecast}} {
+		if got := forecast(tt.n, tt.half, tt.wanted, 0.95); got < tt.atLeast || got > tt.atMost {
 			t.Errorf("±%v after %d rounds, ±%v wanted: %d rounds, want %d to %d", tt.half, tt.n, tt.wanted, got, tt.atLeast, tt.atMost)
 		}
 	}
@@ -179,5 +180,39 @@ func TestForecast(t *testing.T) {
 	quiet := Analyze(fileOf(pairedTrials(1, 8, 0.9, 0.01)...))
 	if a := quiet.Aim; a.Asked != 1 || a.Narrow != 1 || a.Rounds != 0 {
 		t.Errorf("a quiet run: %+v", a)
+	}
+}
+
+// A forecast for all figures leaves out those that are not measured any more, and says how many these are. A figure with a 0 has no
+// ratio, and its difference is no closer to what was asked for that.
+func TestForecastOfWhatIsLeft(t *testing.T) {
+	noisy := pairedTrials(1, 8, 0.9, 0.2)
+	for _, tr := range pairedTrials(2, 8, 0.8, 0.2) {
+		if tr.Cell.Network == "bridge" {
+			tr.Cell.Network = "lost"
+			noisy = append(noisy, tr)
+		}
+	}
+	for round := 9; round < 9+record.GiveUp; round++ {
+		tr := throughputTrial(streamCell("lost"), round, 0)
+		tr.Status, tr.Reason, tr.Metrics = record.Failed, "it fell over", nil
+		noisy = append(noisy, tr)
+	}
+	res := Analyze(fileOf(noisy...))
+	w := warningOf(t, rowOf(t, res, "bridge").Warnings, WarnNotPrecise)
+	if a := res.Aim; a.Asked != 2 || a.Unforeseen != 1 || a.Rounds == 0 || !strings.Contains(w.Advice, "all but 1 of the run's figures") {
+		t.Errorf("%+v; %q", a, w.Advice)
+	}
+
+	zero := pairedTrials(3, 8, 0.9, 0.01)
+	for i := range zero {
+		if tr := &zero[i]; tr.Cell.Network == "bridge" && tr.Round == 3 {
+			tr.Metrics = map[string]record.Metric{record.Throughput: record.Measured(record.Throughput, 0)}
+		}
+	}
+	res = Analyze(fileOf(zero...))
+	warningOf(t, rowOf(t, res, "bridge").Warnings, WarnNotPrecise)
+	if _, most, n := res.Widths(); n != 1 || most < 0.02 {
+		t.Errorf("%d changes are known to within %v", n, most)
 	}
 }

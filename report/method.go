@@ -174,11 +174,15 @@ func precision(res analysis.Result) string {
 		}
 	}
 	text := reached + " primary " + plural(a.Asked, "figure") + " reached ±" + analysis.Percent(a.Wanted)
+	all := "all of them"
+	if a.Unforeseen > 0 {
+		all = fmt.Sprintf("all but %d of them", a.Unforeseen)
+	}
 	switch {
 	case a.Rounds > analysis.MostRounds:
-		text += fmt.Sprintf("; all of them would need more than %s rounds", count(analysis.MostRounds))
+		text += fmt.Sprintf("; %s would need more than %s rounds", all, count(analysis.MostRounds))
 	case a.Rounds > 0 && a.Seconds > 0:
-		text += fmt.Sprintf("; all of them would need about %s rounds, which take about %s", count(uint64(a.Rounds)), about(a.Seconds))
+		text += fmt.Sprintf("; %s would need about %s rounds, which take about %s", all, count(uint64(a.Rounds)), about(a.Seconds))
 	}
 	return text
 }
@@ -214,7 +218,7 @@ func multiplicity(res analysis.Result) string {
 	level := plan.Ratio(res.Level).String() // analysis.Percent would make 99.99% certain
 	var text string
 	if m.Comparisons > 0 {
-		text = fmt.Sprintf("%s at %s each: at most about %s would be marked as different by chance if all networks were equal. ",
+		text = fmt.Sprintf("%s at %s each: about %s would be marked as different by chance if all networks were equal. ",
 			capital(countOf(m.Comparisons, "comparison")), level, strconv.FormatFloat(m.Expected, 'f', decimalsFor(m.Expected, 1), 64))
 	}
 	var verdicts phrases

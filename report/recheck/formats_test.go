@@ -206,6 +206,30 @@ var answers = map[string]bool{
 	"udp_stream/jitter": true, "udp_stream/cpu_per_gb": true,
 }
 
+// ofNormal returns the half width of the interval of n values from a normal distribution: of 40, from which on it narrows with the square
+// root of their number, if there are more.
+func ofNormal(n int, confidence float64) float64 {
+	few := min(n, 40)
+	share := []float64{1} // of the 2ⁿ assignments of signs, by the sum of their positive ranks
+	var scores []float64
+	for i := range few {
+		p := (float64(i) + 0.625) / (float64(few) + 0.25)
+		scores = append(scores, math.Sqrt2*math.Erfinv(2*p-1))
+		more := make([]float64, len(share)+i+1)
+		for sum, of := range share {
+			more[sum] += of / 2
+			more[sum+i+1] += of / 2
+		}
+		share = more
+	}
+	k, atMost := 0, 0.0
+	for atMost += share[0]; 2*atMost < 1-confidence; atMost += share[k] {
+		k++
+	}
+	all := walsh(scores)
+	return (all[len(all)-k] - all[k-1]) / 2 * math.Sqrt(float64(few)/float64(n))
+}
+
 // checkAim checks the reported precision of the run.
 func checkAim(t *testing.T, r run, o object, want map[cell]map[string]*figure) {
 	t.Helper()
@@ -225,9 +249,11 @@ func checkAim(t *testing.T, r run, o object, want map[cell]map[string]*figure) {
 			reached++
 			continue
 		}
-		needed := math.Max(math.Ceil(float64(f.ratio.n)*math.Pow(half/r.Precision, 2)), float64(f.ratio.n+1))
 		series := []float64{10, 12.5, 16, 20, 25, 31.5, 40, 50, 63, 80, 100, 125, 160, 200, 250, 315, 400, 500, 630, 800, 1000}
-		at := slices.IndexFunc(series, func(v float64) bool { return math.Round(v) >= needed })
+		at := slices.IndexFunc(series, func(v float64) bool {
+			n := int(math.Round(v))
+			return n > f.ratio.n && half*ofNormal(n, r.Confidence)/ofNormal(f.ratio.n, r.Confidence) <= r.Precision
+		})
 		rounds = math.Max(rounds, math.Round(series[at]))
 	}
 	aim := o["precision"].(object)
