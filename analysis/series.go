@@ -69,20 +69,23 @@ func collect(planned []record.Cell, trials []record.Trial) []series {
 }
 
 // beside returns the trials of a baseline that a cell is compared with: in each round that of the cell's own part,
-// which took place beside it. A cell that was in no part is compared with the whole round.
+// which took place beside it, in as many slices as the cell has. A cell that was in no part is compared with the whole round.
 func (s *series) beside(c *series) *series {
-	if s == c || !slices.ContainsFunc(c.trials, func(t *record.Trial) bool { return t.Part > 0 }) {
+	if s == c {
 		return s
 	}
-	parts := map[int]int{} // by round
+	at := map[int]*record.Trial{} // by round
 	for _, t := range c.trials {
-		parts[t.Round] = t.Part
+		at[t.Round] = t
 	}
 	own := series{cell: s.cell}
 	own.base = &own
 	for _, t := range s.trials {
-		if part := parts[t.Round]; part == 0 || part == t.Part {
+		switch of := at[t.Round]; {
+		case of == nil:
 			own.trials = append(own.trials, t)
+		case of.Part == 0 || of.Part == t.Part:
+			own.trials = append(own.trials, inAsMany(t, of))
 		}
 	}
 	return &own

@@ -97,6 +97,47 @@ func TestFalseAlarms(t *testing.T) {
 	}
 }
 
+// Equal networks are called different no more often, and as often better as worse, if the baseline has more slices, some of which are
+// much slower than the others.
+func TestMoreSlicesOfTheBaseline(t *testing.T) {
+	const n, turns, more = 12, 2, 8
+	r := rand.New(rand.NewPCG(17, 0))
+	throughput, _ := record.KindOf(record.Throughput)
+	trial := func(round, slices int) record.Trial {
+		t := record.Trial{Round: round, Status: record.OK}
+		for i := range slices {
+			rate := 36e9 / 8 * (1 + 0.05*r.NormFloat64())
+			if r.Float64() < 0.05 {
+				rate /= 3
+			}
+			t.Slices = append(t.Slices, record.Slice{At: float64(i) / float64(slices), Window: 0.1, Bytes: uint64(0.1 * rate)})
+		}
+		sum := record.Sum(t.Slices, func(s record.Slice) uint64 { return s.Bytes })
+		t.Metrics = map[string]record.Metric{record.Throughput: record.Measured(record.Throughput, 8*float64(sum)/(0.1*float64(slices)))}
+		return t
+	}
+	native, cell := record.Cell{Network: "native"}, record.Cell{Network: "bridge"}
+	better := 0
+	alarms := shareOf(func() bool {
+		var trials []record.Trial
+		for round := range n {
+			of, with := trial(round+1, turns), trial(round+1, more)
+			of.Cell, with.Cell = cell, native
+			trials = append(trials, of, with)
+		}
+		of := collect([]record.Cell{native, cell}, trials)[1]
+		c := compare(pairUp(of.points(throughput), of.base.points(throughput)), record.HigherIsBetter, at95)
+		if c.alarms(0.95) && c.Value > 1 {
+			better++
+		}
+		return c.alarms(0.95)
+	})
+	near(t, "rate of false alarms", alarms, Attained(n, 0.95))
+	if share := float64(better) / (alarms * simulated); share < 0.3 || share > 0.7 {
+		t.Errorf("%.2f of the false alarms find the network better", share)
+	}
+}
+
 func TestCoverage(t *testing.T) {
 	const ratio = 0.8
 	for _, noise := range noises {

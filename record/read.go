@@ -147,8 +147,7 @@ func (f *File) add(line []byte, first bool, spent *spending, brief func(*Trial))
 // ReadFile reads the run file at path.
 func ReadFile(path string) (*File, error) { return readFile(path, Read) }
 
-// ReadFigures reads the run file at path for reports: trials come without Counters and Slices, which are checked all
-// the same, and parts that are equal in several trials are shared between them, so that they must not be changed. Each
+// ReadFigures reads the run file at path for reports: trials come without Counters, which are checked all the same, and parts that are equal in several trials are shared between them, so that they must not be changed. Each
 // trial is passed to finish, unless that is nil, by several goroutines at once. A file of thousands of trials takes half
 // the time and a fraction of the memory that ReadFile takes.
 func ReadFigures(path string, finish func(*Trial)) (*File, error) {
@@ -269,7 +268,7 @@ func (f *figures) trial(line []byte) *Trial {
 
 // brief reduces a trial to what reports need.
 func (f *figures) brief(t *Trial) {
-	t.Counters, t.Slices = nil, nil
+	t.Counters = nil
 	f.texts.share(t)
 	if f.finish != nil {
 		f.finish(t)
