@@ -312,7 +312,7 @@ func (j *judge) faster() finding {
 
 func (j *judge) fastest() finding {
 	var others []string
-	level := false
+	level, ahead := false, false
 	for t, label := range j.places() {
 		rivals, least := 0, 1
 		for _, network := range j.among(t) {
@@ -329,6 +329,7 @@ func (j *judge) fastest() finding {
 				level = true
 				continue
 			}
+			ahead = ahead || c.ahead > 0
 			least = min(least, c.ahead)
 		}
 		switch {
@@ -343,6 +344,9 @@ func (j *judge) fastest() finding {
 	}
 	if len(others) == 0 {
 		return j.found(j.check.AtLeast, "nothing was measured to compare it with")
+	}
+	if !ahead { // level with others is no loss, but with all of them everywhere it is not the fastest
+		j.won, j.open, j.same = 0, j.open+j.won, j.same+j.won
 	}
 	how := "ahead of"
 	if level {

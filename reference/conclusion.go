@@ -19,7 +19,7 @@ const (
 	// Faster: Network is ahead of Against, both at the same place; or, if Pairs are
 	// given, every network of Among is ahead at one place of itself at another.
 	Faster CheckKind = "faster"
-	// Fastest: Network is ahead of all of Among at the same place.
+	// Fastest: Network is behind none of Among at the same place, and ahead of one at some place.
 	Fastest CheckKind = "fastest"
 	// Relative: Network is about Ratio times Against, within Tolerance.
 	Relative CheckKind = "relative"
