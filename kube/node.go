@@ -75,10 +75,14 @@ func (n *Node) runtime(ctx context.Context, stack *undo.Stack) (err error) {
 		return err
 	}
 	stack.Push("processes of "+n.Name(), func(ctx context.Context) error { return n.end(ctx) })
+	const first = `mkdir /var/lib/kubelet; exec "$@"`
+	path, args, err := apart.Command(n.dir, "sh", append([]string{"-c", first, "sh"},
+		n.grouped(n.cluster.programs["containerd"], "--config", filepath.Join(n.dir, "containerd.toml"))...)...)
+	if err != nil {
+		return err
+	}
 	n.containerd, err = daemon.Start(ctx, stack, n.Host, daemon.Spec{
-		Name: "containerd", Path: "unshare",
-		Args: append([]string{"--mount", "--propagation", "private", "sh", "-c", apart, "sh", n.dir},
-			n.grouped(n.cluster.programs["containerd"], "--config", filepath.Join(n.dir, "containerd.toml"))...),
+		Name: "containerd", Path: path, Args: args, Dir: "/",
 		Patience: Patience, Grace: grace, Complaint: containerdComplaint,
 		Ready: func(context.Context) error {
 			c, err := net.Dial("unix", n.socket())
@@ -101,24 +105,14 @@ func (n *Node) runtime(ctx context.Context, stack *undo.Stack) (err error) {
 	return n.importImage(ctx, AgentImage, n.cluster.o.Image, rootfs.AgentPath, "agent")
 }
 
-// apart gives the programs of a node mounts of their own, in which they find no files of the machine's own
-// Kubernetes, and leave none. $1 is the node's folder. The files in its folder sysctl have the values that
-// kubelet wants parameters of the whole machine to have: it reads these, and changes nothing.
-const apart = `set -e
-for d in /var/lib /var/log; do mount -t tmpfs -o mode=0755 tmpfs $d; done
-for d in /run/netns /run/containerd; do mkdir -p $d; mount -t tmpfs -o mode=0755 tmpfs $d; done
-mkdir /var/lib/kubelet
-cd "$1/sysctl"
-for f in $(find . -type f); do mount --bind "$f" "/proc/sys/$f"; done
-cd /
-shift
-exec "$@"`
-
-// tunables are the parameters of the kernel that kubelet would set for the whole machine, with its values
-// (pkg/kubelet/cm, setupKernelTunables).
-var tunables = map[string]string{
-	"vm/overcommit_memory": "1", "vm/panic_on_oom": "0", "kernel/panic": "10", "kernel/panic_on_oops": "1",
-	"kernel/keys/root_maxkeys": "1000000", "kernel/keys/root_maxbytes": "25000000",
+// apart is what the programs of a node find in mounts of their own: no files of the machine's own Kubernetes and containerd. The
+// parameters are those that kubelet would set for the whole machine (pkg/kubelet/cm, setupKernelTunables).
+var apart = daemon.Apart{
+	Empty: []string{"/var/lib", "/var/log", "/run/netns", "/run/containerd"},
+	Tunables: map[string]string{
+		"vm/overcommit_memory": "1", "vm/panic_on_oom": "0", "kernel/panic": "10", "kernel/panic_on_oops": "1",
+		"kernel/keys/root_maxkeys": "1000000", "kernel/keys/root_maxbytes": "25000000",
+	},
 }
 
 // grouped returns the command line that runs a program in the control group of the node's programs.
@@ -279,9 +273,8 @@ func (n *Node) ready(ctx context.Context) error {
 
 // configure writes the node's files.
 func (n *Node) configure() error {
-	for name, value := range tunables {
-		path := filepath.Join(n.dir, "sysctl", name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(value+"\n"), 0o644)); err != nil {
+	for _, dir := range []string{"/run/netns", "/run/containerd"} { // of the lab
+		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
 	}
