@@ -64,6 +64,27 @@ func TestPrivateEngineLeavesMachineConfig(t *testing.T) {
 	}
 }
 
+// TestPrivateSwarmLeavesNothing has nodes of a swarm, whose libnetwork writes files of load balancers to /var/lib/docker, on a machine
+// without that folder.
+func TestPrivateSwarmLeavesNothing(t *testing.T) {
+	if err := engine.Available(); err != nil {
+		platformtest.Require(t, "dockerd", err)
+	}
+	dir := t.TempDir()
+	iferr.Fatal(t, os.Mkdir(filepath.Join(dir, "lib"), 0o755))
+	var path string
+	again(t, func() *started {
+		path = filepath.Join(t.TempDir(), "x.ndjson")
+		return startProgram(t, dir, "unshare", "--mount", "--propagation", "private", "sh", "-c", `mount --bind lib /var/lib && exec "$@"`, "sh",
+			"nettoll", "run", "swarm:overlay", "--private-engine", "--workloads", "tcp_rr", "--placement", "free",
+			"-t", "50ms", "--warmup", "50ms", "--min-rounds", "1", "--max-rounds", "1", "-o", path)
+	}).ends(t, exitOK)
+	good(t, path)
+	if left, err := os.ReadDir(filepath.Join(dir, "lib")); err != nil || len(left) > 0 {
+		t.Errorf("/var/lib has %v, %v", left, err)
+	}
+}
+
 // tree lists all files in a folder, one per line: names, kinds and hashes of their contents.
 func tree(t *testing.T, dir string) []string {
 	t.Helper()

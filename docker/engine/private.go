@@ -4,25 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/moby/moby/client"
-	"golang.org/x/sys/unix"
 
 	"nettoll/internal/cgroup"
 	"nettoll/internal/daemon"
 	"nettoll/internal/netns"
 	"nettoll/internal/nsexec"
 	"nettoll/internal/undo"
-	"nettoll/internal/wrap"
 	"nettoll/platform"
 )
 
@@ -63,6 +59,13 @@ const (
 	ready    = 90 * time.Second
 	stopTime = 10 * time.Second
 )
+
+// apart is what a private engine finds in mounts of its own, whatever its command line says. Settings for the machine's own engine
+// in /etc/docker would change the measurement, or end a private one, which also writes its key there. In /var/lib/docker it would
+// leave files of load balancers (libnetwork has that path).
+var apart = daemon.Apart{
+	Empty: []string{"/etc/docker", "/var/lib/docker"},
+}
 
 // Available returns an error if private engines cannot be started here.
 func Available() error {
@@ -106,9 +109,6 @@ func (p *Private) begin(ctx context.Context, run string, s Settings) (*client.Cl
 	if err != nil {
 		return nil, err
 	}
-	if err := hideMachineConfig(); err != nil {
-		return nil, err
-	}
 	if leaves := p.under.Facts().Leaves; leaves != nil { // before it is made: this process may be killed any moment
 		if err := leaves(cgroup.Of(run)); err != nil {
 			return nil, fmt.Errorf("name the control group to the lab: %w", err)
@@ -137,13 +137,16 @@ func (p *Private) begin(ctx context.Context, run string, s Settings) (*client.Cl
 	if mtu := p.Uplink().MTU; mtu != 0 {
 		args = append(args, "--mtu", strconv.Itoa(mtu))
 	}
-	args = append(args, strings.Fields(s.String())...)
+	path, args, err := apart.Command(dir, "dockerd", append(args, strings.Fields(s.String())...)...)
+	if err != nil {
+		return nil, err
+	}
 	c, err := client.New(client.WithHost(socket))
 	if err != nil {
 		return nil, err
 	}
 	p.daemon, err = daemon.Start(ctx, &p.stack, p.under, daemon.Spec{
-		Name: "dockerd", Path: "dockerd", Args: args, Patience: ready, Grace: stopTime,
+		Name: "dockerd", Path: path, Args: args, Patience: ready, Grace: stopTime,
 		Ready: func(ctx context.Context) error {
 			asking, cancel := context.WithTimeout(ctx, answerTime) // an engine that does not answer is asked again
 			defer cancel()
@@ -167,40 +170,4 @@ func (p *Private) Stop() error {
 	ctx, cancel := asking()
 	defer cancel()
 	return p.stack.Close(ctx)
-}
-
-// machineConfig is where dockerd reads settings, certificates and plugins, and writes its key, whatever
-// its command line says.
-const machineConfig = "/etc/docker"
-
-// hideMachineConfig mounts an empty directory over the machine's for all programs of this lab: settings
-// for the machine's own engine would change the measurement, or end a private engine. The lab's mounts
-// are private and end with it.
-var hideMachineConfig = sync.OnceValue(func() error {
-	if _, err := os.Stat(machineConfig); errors.Is(err, fs.ErrNotExist) {
-		if err := overlay(filepath.Dir(machineConfig)); err != nil {
-			return err
-		}
-		if err := os.Mkdir(machineConfig, 0o755); err != nil {
-			return err
-		}
-	}
-	return daemon.Hide(new(undo.Stack), machineConfig)
-})
-
-// overlay makes a directory writable without changing it.
-func overlay(dir string) error {
-	scratch, err := os.MkdirTemp("/run", "nettoll-overlay-")
-	if err != nil {
-		return err
-	}
-	upper, work := filepath.Join(scratch, "upper"), filepath.Join(scratch, "work")
-	if err := errors.Join(os.Mkdir(upper, 0o755), os.Mkdir(work, 0o700)); err != nil {
-		return err
-	}
-	// dir gets its permissions: with a umask such as 077, programs of another user could not read the machine's files there.
-	if err := os.Chmod(upper, 0o755); err != nil {
-		return err
-	}
-	return wrap.Error(unix.Mount("overlay", dir, "overlay", 0, "lowerdir="+dir+",upperdir="+upper+",workdir="+work), "mount %s", dir)
 }
