@@ -22,7 +22,7 @@ func cluster(t *testing.T, nodes int, o kube.Options) *kube.Cluster {
 	hosts, err := lab.New().Hosts(t.Context(), platform.HostRequest{Count: nodes})
 	iferr.Fatal(t, err)
 	t.Cleanup(func() { hosts.Close(context.Background()) })
-	o.Run = "kubetest0123"
+	o.Run = "0c1057e50123"
 	c, err := kube.Start(t.Context(), hosts.All(), o)
 	iferr.Fatal(t, err)
 	t.Cleanup(func() { iferr.Error(t, c.Stop(context.Background())) })

@@ -18,8 +18,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Of returns the name of the control group of all containers of a run's private engines and nodes.
-func Of(run string) string { return "nettoll-" + run[:min(12, len(run))] }
+const (
+	prefix = "nettoll-"
+	digits = 12 // of a run's id, in the names of its control groups
+)
+
+// Of returns the name of the control group of all containers of a run's private engines and nodes. The run's id has at least 12
+// hexadecimal digits: groups of other names are somebody else's.
+func Of(run string) string { return prefix + run[:min(digits, len(run))] }
 
 // Roots returns the roots of the hierarchies: the single one of version 2, or those
 // of version 1, in order.
@@ -83,7 +89,7 @@ func hold(path string) *os.File {
 func eachLeft(do func(name string, paths []string)) {
 	all := map[string][]string{}
 	for _, root := range Roots() {
-		paths, _ := filepath.Glob(filepath.Join(root, "nettoll-*")) // the error can only be about the pattern
+		paths, _ := filepath.Glob(filepath.Join(root, prefix+strings.Repeat("[0-9a-f]", digits))) // the error can only be about the pattern
 		for _, path := range paths {
 			name := filepath.Base(path)
 			all[name] = append(all[name], path)

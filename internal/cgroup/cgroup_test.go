@@ -47,7 +47,7 @@ func holdUntilKilled(run string) {
 }
 
 // TestSweep checks that groups that a living process holds, and groups that contain a process, stay,
-// whoever sweeps; groups that a killed process held are removed.
+// whoever sweeps, as do those with other names than nettoll's; groups that a killed process held are removed.
 func TestSweep(t *testing.T) {
 	if !lab.AsRoot() {
 		t.Skip("control groups are root's")
@@ -59,9 +59,13 @@ func TestSweep(t *testing.T) {
 	held, _ := group(t, run(2))
 	used, usedHold := group(t, run(3))
 	elsewhere, elsewhereHold := group(t, run(4))
-	foreign := filepath.Join(filepath.Dir(empty), "nottoll-"+run(5))
-	iferr.Fatal(t, os.MkdirAll(foreign+"/container", 0o755))
-	t.Cleanup(func() { _ = os.Remove(foreign + "/container"); _ = os.Remove(foreign) })
+	var foreign []string
+	for _, name := range []string{"nottoll-" + run(5), "nettoll-ci-" + run(5)[:8], "nettoll-" + run(5)[:11], name(5) + "0", "nettoll-" + run(5)[:11] + "x"} {
+		path := filepath.Join(filepath.Dir(empty), name)
+		foreign = append(foreign, path)
+		iferr.Fatal(t, os.MkdirAll(path+"/container", 0o755))
+		t.Cleanup(func() { _ = os.Remove(path + "/container"); _ = os.Remove(path) })
+	}
 
 	sleep := exec.Command("sleep", "1000")
 	iferr.Fatal(t, sleep.Start())
@@ -115,7 +119,8 @@ func TestSweep(t *testing.T) {
 		iferr.Error(t, err)
 	}
 	swept("", empty)
-	for path, goes := range map[string]bool{empty: true, held: false, used: false, elsewhere: false, foreign: false} {
+	for _, path := range slices.Concat([]string{empty, held, used, elsewhere}, foreign) {
+		goes := path == empty
 		// Others may sweep at the same time.
 		if there(path) == goes || slices.Contains(listed, filepath.Base(path)) && !goes {
 			t.Errorf("%s: listed in %v, is there: %v; it should go: %v", path, listed, there(path), goes)

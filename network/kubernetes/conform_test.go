@@ -339,7 +339,7 @@ func clusters(t *testing.T) *platforms.Kubernetes {
 	iferr.Fatal(t, err)
 	image, err := rootfs.New(agent)
 	iferr.Fatal(t, err)
-	p := platforms.New(platforms.Options{Options: kube.Options{Run: "conform01234", Image: image}, Lab: lab.New()})
+	p := platforms.New(platforms.Options{Options: kube.Options{Run: "0c0f04301234", Image: image}, Lab: lab.New()})
 	t.Cleanup(func() { iferr.Error(t, p.Close(context.Background())) })
 	return p
 }

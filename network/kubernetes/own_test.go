@@ -39,7 +39,7 @@ func TestNodeAgents(t *testing.T) {
 	hosts, err := lab.New().Hosts(t.Context(), platform.HostRequest{Count: 2})
 	iferr.Fatal(t, err)
 	t.Cleanup(func() { hosts.Close(context.Background()) })
-	c, err := kube.Start(t.Context(), hosts.All(), kube.Options{Run: "nodeagent012", Image: shellimage.New(t)})
+	c, err := kube.Start(t.Context(), hosts.All(), kube.Options{Run: "0a6e27012345", Image: shellimage.New(t)})
 	iferr.Fatal(t, err)
 	t.Cleanup(func() { iferr.Error(t, c.Stop(context.Background())) })
 	agents := shellimage.Agents(t)
