@@ -47,7 +47,7 @@ func start(t *testing.T, dir string, args ...string) *started {
 
 func startProgram(t *testing.T, dir, program string, args ...string) *started {
 	t.Helper()
-	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGHUP} {
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
 		if signal.Ignored(s) {
 			signal.Notify(make(chan os.Signal, 1), s)
 		}

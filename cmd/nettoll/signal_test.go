@@ -23,7 +23,7 @@ var endless = []string{
 
 // TestSignals interrupts a run in the middle: its trials are reported and kept.
 func TestSignals(t *testing.T) {
-	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
 		t.Run(s.String(), func(t *testing.T) {
 			dir, was := t.TempDir(), before(t)
 			path := filepath.Join(dir, "x.ndjson")
@@ -124,7 +124,7 @@ func TestReportEnds(t *testing.T) {
 			t.Errorf("%v: exit status %d; it said:\n%s", s, status, p.said())
 		}
 	}
-	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
 		p := start(t, dir, "report", pipe)
 		w := -1
 		until(t, "it waits for a run file", func() (opened bool) {

@@ -186,7 +186,7 @@ const Again = 400 * time.Millisecond
 // Ending returns the signals that end a lab, except those that this process was started to ignore, as nohup does.
 func Ending() []os.Signal {
 	all := []os.Signal{syscall.SIGTERM}
-	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGHUP} {
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
 		if !signal.Ignored(s) {
 			all = append(all, s)
 		}
