@@ -38,7 +38,8 @@ type Node struct {
 	Agent  *Container // in the network of a node of the user's; nil: there is none
 
 	cluster    *Cluster
-	dir        string // its files
+	dir        string   // its files
+	env        []string // of containerd and kubelet
 	groups     []string
 	containerd *daemon.Daemon
 	daemons    []*daemon.Daemon
@@ -71,6 +72,9 @@ func (n *Node) runtime(ctx context.Context, stack *undo.Stack) (err error) {
 	if n.dir, err = daemon.State(stack); err != nil {
 		return err
 	}
+	if n.env, err = daemon.Temporary(n.dir); err != nil {
+		return err
+	}
 	if err := errors.Join(n.configure(), n.makeGroups()); err != nil {
 		return err
 	}
@@ -82,7 +86,7 @@ func (n *Node) runtime(ctx context.Context, stack *undo.Stack) (err error) {
 		return err
 	}
 	n.containerd, err = daemon.Start(ctx, stack, n.Host, daemon.Spec{
-		Name: "containerd", Path: path, Args: args, Dir: "/",
+		Name: "containerd", Path: path, Args: args, Env: n.env, Dir: "/",
 		Patience: Patience, Grace: grace, Complaint: containerdComplaint,
 		Ready: func(context.Context) error {
 			c, err := net.Dial("unix", n.socket())
@@ -223,7 +227,7 @@ func (n *Node) join(ctx context.Context, stack *undo.Stack) error {
 			"--config="+filepath.Join(n.dir, "kubelet.json"), "--kubeconfig="+c.Server.Config(kubeletUser(n)),
 			"--hostname-override="+n.Name(), "--node-ip="+four.String()+","+six.String(), "--cert-dir="+filepath.Join(n.dir, "kubelet"),
 		)...),
-		Patience: Patience, Grace: grace, Complaint: ends,
+		Env: n.env, Patience: Patience, Grace: grace, Complaint: ends,
 		Ready: n.ready,
 	})
 	if err != nil {

@@ -141,12 +141,16 @@ func (p *Private) begin(ctx context.Context, run string, s Settings) (*client.Cl
 	if err != nil {
 		return nil, err
 	}
+	env, err := daemon.Temporary(dir)
+	if err != nil {
+		return nil, err
+	}
 	c, err := client.New(client.WithHost(socket))
 	if err != nil {
 		return nil, err
 	}
 	p.daemon, err = daemon.Start(ctx, &p.stack, p.under, daemon.Spec{
-		Name: "dockerd", Path: path, Args: args, Patience: ready, Grace: stopTime,
+		Name: "dockerd", Path: path, Args: args, Env: env, Patience: ready, Grace: stopTime,
 		Ready: func(ctx context.Context) error {
 			asking, cancel := context.WithTimeout(ctx, answerTime) // an engine that does not answer is asked again
 			defer cancel()

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/procfs"
+
 	"nettoll/docker/dockertest"
 	"nettoll/docker/engine"
 	"nettoll/internal/testutil/iferr"
@@ -19,7 +21,7 @@ import (
 )
 
 // TestPrivateEngineKilled checks that a private engine that has been killed is stopped like any other, and
-// leaves nothing.
+// leaves nothing. The shim of a container, which may be killed while it has temporary files, must have them in the lab's memory.
 func TestPrivateEngineKilled(t *testing.T) {
 	platformtest.Require(t, "dockerd", engine.Available())
 	hosts, err := lab.New().Hosts(t.Context(), platform.HostRequest{Count: 1})
@@ -29,6 +31,25 @@ func TestPrivateEngineKilled(t *testing.T) {
 	iferr.Fatal(t, err)
 	made, err := p.Run(t.Context(), engine.Spec{Mode: "bridge"})
 	iferr.Fatal(t, err)
+	all, err := procfs.AllProcs()
+	iferr.Fatal(t, err)
+	shims := 0
+	for _, one := range all {
+		if name, _ := one.Comm(); name != "containerd-shim" {
+			continue
+		}
+		shims++
+		env, err := one.Environ()
+		iferr.Fatal(t, err)
+		for _, name := range []string{"TMPDIR", "XDG_RUNTIME_DIR"} {
+			if !slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, name+"=/run/nettoll-") }) {
+				t.Errorf("a shim has %s elsewhere: %q", name, env)
+			}
+		}
+	}
+	if shims == 0 {
+		t.Error("no shim is found")
+	}
 	iferr.Fatal(t, syscall.Kill(p.PID(), syscall.SIGKILL))
 	dockertest.Until(t, "the container's agent is known to be out of reach", func() bool {
 		_, err = made[0].Interfaces(t.Context())

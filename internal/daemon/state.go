@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/undo"
+	"nettoll/internal/wrap"
 	"nettoll/platform"
 )
 
@@ -25,6 +27,13 @@ func State(stack *undo.Stack) (string, error) {
 	}
 	stack.Push(dir, func(context.Context) error { return os.RemoveAll(dir) })
 	return dir, mount(stack, dir)
+}
+
+// Temporary returns the environment of a program whose temporary files are in a folder of State, so that they go with it. Those of
+// containerd's shims would otherwise be in the machine's folder, and stay there if the lab is killed.
+func Temporary(dir string) (env []string, err error) {
+	dir = filepath.Join(dir, "tmp")
+	return []string{"TMPDIR=" + dir, "XDG_RUNTIME_DIR=" + dir}, wrap.Error(os.MkdirAll(dir, 0o700), "make a folder for temporary files")
 }
 
 // Detached makes an empty directory in memory that is at no path of the machine: it is reached by a descriptor of this
