@@ -62,9 +62,10 @@ const (
 
 // apart is what a private engine finds in mounts of its own, whatever its command line says. Settings for the machine's own engine
 // in /etc/docker would change the measurement, or end a private one, which also writes its key there. In /var/lib/docker it would
-// leave files of load balancers (libnetwork has that path).
+// leave files of load balancers (libnetwork has that path). And it would raise the limits of root's keys (daemon/keys.go).
 var apart = daemon.Apart{
-	Empty: []string{"/etc/docker", "/var/lib/docker"},
+	Empty:    []string{"/etc/docker", "/var/lib/docker"},
+	Tunables: map[string]string{"kernel/keys/root_maxkeys": "1000000", "kernel/keys/root_maxbytes": "25000000"},
 }
 
 // Available returns an error if private engines cannot be started here.

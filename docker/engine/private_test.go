@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,6 +32,13 @@ func TestPrivateEngineKilled(t *testing.T) {
 	iferr.Fatal(t, err)
 	made, err := p.Run(t.Context(), engine.Spec{Mode: "bridge"})
 	iferr.Fatal(t, err)
+	seen, err := os.ReadFile(fmt.Sprintf("/proc/%d/mounts", p.PID()))
+	iferr.Fatal(t, err)
+	for _, at := range []string{"/etc/docker", "/var/lib/docker", "/proc/sys/kernel/keys/root_maxkeys", "/proc/sys/kernel/keys/root_maxbytes"} {
+		if !strings.Contains(string(seen), " "+at+" tmpfs ") {
+			t.Errorf("the engine has the machine's %s", at)
+		}
+	}
 	all, err := procfs.AllProcs()
 	iferr.Fatal(t, err)
 	shims := 0
