@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -87,17 +86,7 @@ func TestSecondSignal(t *testing.T) {
 func TestSecondSignalOutside(t *testing.T) {
 	dir := t.TempDir()
 	slow, asked := filepath.Join(dir, "slow"), filepath.Join(dir, "asked")
-	iferr.Fatal(t, os.WriteFile(slow, []byte("#!/bin/sh\necho $$ >"+asked+"\nexec sleep 1000\n"), 0o755))
-	t.Cleanup(func() { // it outlives the command that started it, which was killed
-		text, err := os.ReadFile(asked)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-	})
+	iferr.Fatal(t, os.WriteFile(slow, []byte("#!/bin/sh\necho $$ >"+asked+".part\nmv "+asked+".part "+asked+"\nexec sleep 1000\n"), 0o755))
 	p := start(t, dir, "run", "veth", "--tool", "iperf3|engine", "--workloads", "tcp_stream", "--tool-path", "iperf3="+slow, "--dry-run")
 	until(t, "the program is asked for its version", func() bool { _, err := os.Stat(asked); return err == nil })
 	p.signal(t, syscall.SIGINT)
@@ -108,6 +97,12 @@ func TestSecondSignalOutside(t *testing.T) {
 	if how := p.ProcessState.Sys().(syscall.WaitStatus); !how.Signaled() || how.Signal() != syscall.SIGTERM {
 		t.Errorf("it ended with %v and said:\n%s", p.ProcessState, p.said())
 	}
+	text, err := os.ReadFile(asked)
+	iferr.Fatal(t, err)
+	until(t, "the program has ended, too", func() bool {
+		_, err := os.Stat("/proc/" + strings.TrimSpace(string(text)))
+		return err != nil
+	})
 }
 
 // TestReportEnds ends a report at the first signal, whatever it waits for.

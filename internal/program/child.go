@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,14 +97,18 @@ type child struct {
 
 // launch starts a program that ends by itself.
 func launch(c Command) (*child, error) {
+	moreFiles()
 	k := &child{done: make(chan struct{})}
-	return k, k.begin(c, func() error {
+	return k, k.launch(c)
+}
+
+func (k *child) launch(c Command) error {
+	return k.begin(c, func() error {
 		stdin, err := keeper.Memory("input", c.Stdin)
 		if err != nil {
 			return err
 		}
 		defer stdin.Close()
-		moreFiles()
 		path, args := c.Path, c.Args
 		sent, closeSent, err := keeper.OpenSent(c.Sent)
 		if err != nil {
@@ -315,6 +320,9 @@ func (k *child) await(ctx context.Context) error {
 
 // limited keeps the beginning of the data written to it.
 type limited struct {
+	most int    // bytes; 0 means maxOutput
+	full func() // unless nil, it is called when there are more
+
 	mu   sync.Mutex
 	b    []byte
 	over bool
@@ -323,8 +331,11 @@ type limited struct {
 func (l *limited) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	room := maxOutput - len(l.b)
+	room := cmp.Or(l.most, maxOutput) - len(l.b)
 	l.over = l.over || len(b) > room
+	if l.over && l.full != nil {
+		l.full()
+	}
 	l.b = append(l.b, b[:min(len(b), room)]...)
 	return len(b), nil
 }

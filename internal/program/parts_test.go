@@ -1,6 +1,7 @@
 package program
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/internal/testutil/iferr"
+	"nettoll/internal/testutil/machine"
 	"nettoll/platform"
 	"nettoll/sampler"
 	"nettoll/workload"
@@ -265,6 +267,23 @@ func TestSay(t *testing.T) {
 	if said, err := Say(t.Context(), "/nonexistent/sh"); err == nil {
 		t.Errorf("%q", said)
 	}
+	if said, err := Say(t.Context(), "/bin/sh", "-c", "yes & exec yes >&2"); err == nil || err.Error() != "/bin/sh: it printed more than 65536 bytes" {
+		t.Errorf("%.80q, %v", said, err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := Say(ctx, "/bin/sh", "-c", "sleep 54321.2 & exec sleep 54321.3")
+		ended <- err
+	}()
+	for len(machine.Processes(t, "sleep\x0054321.2")) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	cancel(errors.New("enough"))
+	if err := <-ended; err == nil || err.Error() != "/bin/sh: enough" {
+		t.Error(err)
+	}
+	gone(t, "sleep\x0054321.2")
 }
 
 func TestWhy(t *testing.T) {

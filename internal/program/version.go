@@ -1,14 +1,12 @@
 package program
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,18 +96,26 @@ func leading(text string) int {
 // versionTime bounds how long a program may take to print its version, also on a busy machine.
 const versionTime = 20 * time.Second
 
+// maxSaid is how much a program may print of its version on each stream, in bytes.
+const maxSaid = 64 << 10
+
 // Say runs a program here and returns its output on both streams, for reading its version. Its exit
-// status does not matter: some programs answer --version with 1.
+// status does not matter: some programs answer --version with 1. It ends with this process, however that ends. What it has left
+// in its process group is ended.
 func Say(ctx context.Context, path string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, versionTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, versionTime, fmt.Errorf("it did not end within %v", versionTime))
 	defer cancel()
-	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.WaitDelay = time.Second
-	out, err := cmd.CombinedOutput()
-	if err != nil && !errors.As(err, new(*exec.ExitError)) || ctx.Err() != nil {
-		return "", fmt.Errorf("%s: %w", path, errors.Join(err, ctx.Err()))
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	full := func() { end(fmt.Errorf("it printed more than %d bytes", maxSaid)) }
+	k := &child{done: make(chan struct{}), out: limited{most: maxSaid, full: full}, err: limited{most: maxSaid, full: full}}
+	if err := k.launch(Command{Path: path, Args: args}); err != nil {
+		return "", err
 	}
-	return string(bytes.TrimSpace(out)), nil
+	if err := cmp.Or(k.await(ctx), context.Cause(ctx)); err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	return strings.TrimSpace(k.output.Stdout + k.output.Stderr), nil
 }
 
 // checkVersion finds the version of an endpoint's own program, where that is not the same file as the one here: in an image
