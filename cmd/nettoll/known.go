@@ -136,15 +136,18 @@ func skipsOf(s plan.Suite, k plan.Known) []record.Skip {
 	return skips
 }
 
-// versions returns the versions of the tools that the cells name, as far as they are installed.
-func versions(ctx context.Context, cells []record.Cell, by map[string]workload.Tool) map[string]string {
-	all := map[string]string{}
+// versions returns the versions of the tools that the cells name, as far as they are installed, and why those of the others are not
+// known.
+func versions(ctx context.Context, cells []record.Cell, by map[string]workload.Tool) (all map[string]string, unknown map[string]error) {
+	all, unknown = map[string]string{}, map[string]error{}
 	for _, name := range record.Distinct(cells, toolOf) {
 		if t, known := by[name]; known {
-			if version, err := t.Version(ctx); err == nil && version != "" {
+			if version, err := t.Version(ctx); err != nil {
+				unknown[name] = err
+			} else if version != "" {
 				all[name] = version
 			}
 		}
 	}
-	return all
+	return all, unknown
 }

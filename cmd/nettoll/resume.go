@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"nettoll/internal/origin"
 	"nettoll/plan"
+	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/sampler"
 	"nettoll/workload/engine"
@@ -58,11 +60,11 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 		return err
 	}
 	f.done = doneRounds(file)
-	here := versions(cmd.Context(), file.Run.Cells, toolByName(a.paths)) // without those that an interrupt kept from answering
+	here, unknown := versions(cmd.Context(), file.Run.Cells, toolByName(a.paths)) // without those that an interrupt kept from answering
 	if err := cmd.Context().Err(); err != nil {
 		return err
 	}
-	unlike := cmp.Or(sameMachine(file.Run.Machine), sameTools(file.Run.Cells, file.Run.Tools, here))
+	unlike := cmp.Or(sameMachine(file.Run.Machine), sameTools(file.Run.Cells, file.Run.Tools, here, unknown))
 	switch {
 	case unlike != nil && f.dryRun:
 		return a.showPlan(f, notSkipped(file), skippedBefore(file), set, allOfIt(unlike))
@@ -108,12 +110,14 @@ func sameMachine(was record.Machine) error {
 func numberOf(c record.CPU) int { return c.ID }
 
 // sameTools refuses to resume a run without the tools that its cells began with, or with other versions of them, for the same
-// reason. Cells whose tool is missing would be given up.
-func sameTools(cells []record.Cell, was, are map[string]string) error {
+// reason. Cells whose tool is missing would be given up. unknown are the reasons for which versions are not known.
+func sameTools(cells []record.Cell, was, are map[string]string, unknown map[string]error) error {
 	for _, name := range record.Distinct(cells, toolOf) {
 		began := fmt.Sprintf("--resume: the run began with %s %s", name, was[name])
 		switch is := are[name]; {
 		case was[name] == "" || is == was[name]:
+		case is == "" && unknown[name] != nil && !absent(unknown[name]):
+			return fmt.Errorf("%s, and the version of the one here is not known: %w", began, unknown[name])
 		case is == "":
 			return usagef("%s, which is not here; install it, or give its path with --tool-path", began)
 		case name == engine.Name: // a part of nettoll
@@ -123,6 +127,12 @@ func sameTools(cells []record.Cell, was, are map[string]string) error {
 		}
 	}
 	return nil
+}
+
+// absent reports whether the reason for which a tool cannot be used is that a program is not there.
+func absent(err error) bool {
+	why, ok := errors.AsType[*platform.Unsupported](err)
+	return ok && why.Option == ""
 }
 
 // sameVenue refuses to resume a run on engines or clusters of other owners than it began on, or with another proof of its paths.

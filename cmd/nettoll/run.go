@@ -413,10 +413,11 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 		fmt.Fprintf(a.stderr, "note: %s is left out: %s\n", left.Network, left.Reason)
 	}
 	m.Root = lab.AsRoot() || !lab.Inside() && netns.IsRoot()
+	tools, _ := versions(ctx, cells, toolByName(a.paths))
 	run := record.Run{
 		ID: newID(), Started: now.UTC(), Version: origin.Version(), Note: suite.Note,
 		Suite: suite.Name, Machine: m, Settings: set, Cells: cells,
-		Source: suite.Source, Skips: skipsOf(suite, f.known()), Tools: versions(ctx, cells, toolByName(a.paths)), Conflists: a.cni.sums(),
+		Source: suite.Source, Skips: skipsOf(suite, f.known()), Tools: tools, Conflists: a.cni.sums(),
 		Instance: suite.Instance, Price: suite.Price,
 	}
 	e, err := a.venue(ctx, &f, run)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"nettoll/internal/testutil/iferr"
 	"nettoll/plan"
+	"nettoll/platform"
 	"nettoll/record"
 )
 
@@ -160,22 +162,31 @@ func TestVenue(t *testing.T) {
 
 // TestSameTools checks what is refused of the tools of a run that is resumed, and what would fix it.
 func TestSameTools(t *testing.T) {
-	cells := []record.Cell{{Tool: "engine"}, {Tool: "iperf3"}, {Tool: "netperf"}}
+	cells := []record.Cell{{Tool: "engine"}, {Tool: "iperf3"}, {Tool: "netperf"}, {Tool: "wrk"}, {Tool: "qperf"}}
 	is := map[string]string{"engine": "3", "iperf3": "3.12"}
+	unknown := map[string]error{
+		"netperf": &platform.Unsupported{Feature: "netperf", Program: "netperf"}, "qperf": errors.New("/usr/bin/qperf: it did not end within 20s"),
+		"wrk": &platform.Unsupported{Feature: "wrk", Option: "wrk 4.0 or later", Err: errors.New("/usr/bin/wrk is version 3.1")},
+	}
 	for name, c := range map[string]struct {
 		was  map[string]string
 		want string
 	}{
 		"the same":                      {map[string]string{"engine": "3", "iperf3": "3.12"}, ""},
 		"one that was not there":        {map[string]string{"engine": "3"}, ""},
-		"one that no cell has":          {map[string]string{"engine": "3", "wrk": "4.1"}, ""},
+		"one that no cell has":          {map[string]string{"engine": "3", "nuttcp": "8.1"}, ""},
 		"one that is not there":         {map[string]string{"netperf": "2.7.0"}, "--resume: the run began with netperf 2.7.0, which is not here; install it, or give its path with --tool-path"},
+		"one that does not answer":      {map[string]string{"qperf": "0.4.11"}, "--resume: the run began with qperf 0.4.11, and the version of the one here is not known: /usr/bin/qperf: it did not end within 20s"},
+		"one that is too old":           {map[string]string{"wrk": "4.1"}, "--resume: the run began with wrk 4.1, and the version of the one here is not known: wrk: not supported here (needs wrk 4.0 or later): /usr/bin/wrk is version 3.1"},
 		"another version":               {map[string]string{"iperf3": "3.9"}, "--resume: the run began with iperf3 3.9, this is 3.12; give the path of that version with --tool-path, or begin another run"},
 		"another version of the engine": {map[string]string{"engine": "2"}, "--resume: the run began with engine 2, this is 3; begin another run"},
 	} {
 		got := ""
-		if err := sameTools(cells, c.was, is); err != nil {
+		if err := sameTools(cells, c.was, is, unknown); err != nil {
 			got = err.Error()
+			if usage := errors.As(err, new(usageError)); usage == strings.Contains(got, "not known") {
+				t.Errorf("%s: a mistake in the command line: %v", name, usage)
+			}
 		}
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
