@@ -103,7 +103,8 @@ func replace(path string, text []byte, old fs.FileInfo) (err error) {
 	defer placing.Unlock()
 	dir := filepath.Dir(path)
 	name := filepath.Join(dir, ".nettoll-"+rand.Text())
-	// Without a name until it is complete, a process that is killed leaves none behind. Some file systems have no such files.
+	// Without a name until it is complete, a process that is killed leaves none behind, unless that is just before it replaces the
+	// old file. Some file systems have no such files.
 	f, err := os.OpenFile(dir, os.O_WRONLY|unix.O_TMPFILE, 0o666) // less the umask
 	nameless := err == nil
 	if !nameless {
@@ -124,14 +125,20 @@ func replace(path string, text []byte, old fs.FileInfo) (err error) {
 		_, err = f.Write(text)
 	}
 	err = cmp.Or(err, f.Sync())
-	if err == nil && nameless {
-		err = unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.Fd()), unix.AT_FDCWD, name, unix.AT_SYMLINK_FOLLOW)
+	link := func(to string) error {
+		return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.Fd()), unix.AT_FDCWD, to, unix.AT_SYMLINK_FOLLOW)
+	}
+	placed := err == nil && nameless && old == nil && link(path) == nil // otherwise another process has made one meanwhile
+	if err == nil && nameless && !placed {
+		err = link(name)
 	}
 	if err = cmp.Or(err, f.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(name, path); err != nil {
-		return err
+	if !placed {
+		if err := os.Rename(name, path); err != nil {
+			return err
+		}
 	}
 	record.SyncFolder(path)
 	return nil
