@@ -124,9 +124,9 @@ func bar(round int, spent, left time.Duration, at string) string {
 		max(1, round), strings.Repeat("█", full), strings.Repeat("░", cells-full), 100*share, rest, at)
 }
 
-// cut shortens a line to the given number of columns; the rest would stay on the screen.
+// cut shortens a line to the given number of columns, unless that is negative; the rest would stay on the screen.
 func cut(line string, columns int) string {
-	if r := []rune(line); columns > 0 && len(r) > columns {
+	if r := []rune(line); columns >= 0 && len(r) > columns {
 		return string(r[:columns])
 	}
 	return line

@@ -61,7 +61,7 @@ func TestCounted(t *testing.T) {
 
 func TestCut(t *testing.T) {
 	line := bar(1, time.Second, time.Second, "macvlan, 2 hosts, tcp_stream")
-	for _, columns := range []int{1, 10, 39, 79, 500} {
+	for _, columns := range []int{0, 1, 10, 39, 79, 500} {
 		if n := utf8.RuneCountInString(cut(line, columns)); n > columns {
 			t.Errorf("%d columns are %d", columns, n)
 		}
