@@ -279,9 +279,8 @@ func TestParse(t *testing.T) {
 		{"negative", with(`"Lines":5`, `"Lines":-5`), "its log has -5 of 5 transactions"},
 		{"no time", with(":1000000", ":0"), "a window of 0 µs"},
 		{"negative lateness", with(`"Clients"`, `"Late":-1,"Clients"`), "a window that began -1 µs late"},
-		{"no clients", with("Clients", "Strangers"), "connection 0 did nothing"},
-		{"idle connection", with(`{"0":2,"1":1}`, `{"0":3}`), "connection 1 did nothing"},
-		{"more connections", with(`{"0":2,"1":1}`, `{"0":1,"1":1,"2":1}`), "3 transactions by 3 connections"},
+		{"no clients", with("Clients", "Strangers"), "3 latencies of 0 transactions"},
+		{"more connections", with(`{"0":2,"1":1}`, `{"0":1,"1":1,"2":1}`), "3 latencies of 3 transactions, 2 of them by 2 connections"},
 		{"latency lost", with(`"70":2`, `"70":1`), "2 latencies of 3 transactions"},
 		{"latency is none", with(`"70"`, `"x"`), "its log: json: "},
 		{"less than none", with(`"70":2`, `"70":-2`), "its log: json: "},
@@ -308,6 +307,28 @@ func TestOtherWindow(t *testing.T) {
 		iferr.Fatal(t, err)
 		if r := together(job, program.Outcome{Window: time.Second}, []figures{f, f}); len(r.Warnings) > 0 != c.warned {
 			t.Errorf("%s: warnings %v", c.new, r.Warnings)
+		}
+	}
+}
+
+// TestIdleConnections has connections that do nothing while the window is open: of many that share a path, some may wait that long. Of
+// two it is a fault.
+func TestIdleConnections(t *testing.T) {
+	for connections, want := range map[int]string{2: "flow 1: nothing was received", 17: ""} {
+		text := workloadtest.Altered(t, good, `{"0":2,"1":1}`, `{"0":3}`)
+		if connections == 17 {
+			text = workloadtest.Altered(t, good, `{"0":2,"1":1}`, `{"0":1,"7":1,"16":1,"8":1,"9":1,"10":1}`)
+			text = workloadtest.Altered(t, workloadtest.Altered(t, text, `"70":2`, `"70":5`), `5,"Micro`, `9,"Micro`)
+			text = workloadtest.Altered(t, text, "processed: 5", "processed: 9")
+		}
+		r, err := Tool.Result(workloadtest.Job(record.Postgres, record.Options{Streams: connections}), program.Outcome{
+			Clients: []program.Output{{Stdout: text}}, Servers: []program.Output{{}}, ServerOf: []int{0}, Window: time.Second,
+		})
+		switch {
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%d connections: %v, want %s", connections, err, want)
+		case want == "" && (err != nil || len(r.Warnings) != 1 || r.Warnings[0].Code != record.WarnStarved || len(r.Flows) != connections):
+			t.Errorf("%d connections: %v, %v", connections, err, r.Warnings)
 		}
 	}
 }

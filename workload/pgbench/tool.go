@@ -53,7 +53,7 @@ var Tool = program.Tool{
 	Times:  times,
 	Server: server,
 	Client: client,
-	Result: program.Each(parse, together),
+	Result: program.Heard(program.Each(parse, together)),
 	Find:   find,
 	Pack:   pack,
 }
