@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"nettoll/network"
+	"nettoll/record"
 )
 
 // Kernels makes a pod on each of the nodes that networks on so many hosts use, and returns their agents, which tell what the
@@ -28,10 +29,7 @@ func (o *Own) Kernels(ctx context.Context, hosts int) (agents []network.Agent, e
 	if err != nil {
 		return nil, func() {}, fmt.Errorf("ask the nodes: %w", errors.Join(err, in.Remove(context.WithoutCancel(ctx))))
 	}
-	for _, p := range pods {
-		agents = append(agents, p.Containers[0])
-	}
-	return agents, func() {
+	return record.Each(pods, func(p *Pod) network.Agent { return p.Containers[0] }), func() {
 		for _, p := range pods {
 			p.Containers[0].close()
 		}

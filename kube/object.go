@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"nettoll/internal/wrap"
+	"nettoll/record"
 )
 
 // Object is an object of the API that is to be made.
@@ -72,11 +73,8 @@ func (p Ports) Named() (all []Port) {
 }
 
 // fieldsOf returns ports as objects have them.
-func fieldsOf(ports []Port) (all []fields) {
-	for _, p := range ports {
-		all = append(all, fields{"name": p.Name, "port": p.Number, "protocol": p.Protocol})
-	}
-	return all
+func fieldsOf(ports []Port) []fields {
+	return record.Each(ports, func(p Port) fields { return fields{"name": p.Name, "port": p.Number, "protocol": p.Protocol} })
 }
 
 // Fixed is a service without a selector: its endpoint is written down, not found among pods.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -234,16 +235,8 @@ func (s *session) evidence(t *record.Trial, links []link) (evidence, error) {
 		return ev, err
 	}
 	ends := names(links)
-	for host := range s.readable() {
-		if !slices.Contains(ends, host) {
-			ev.hosts = append(ev.hosts, host)
-		}
-	}
-	for _, host := range s.ownMachine() {
-		if !slices.Contains(ends, host) {
-			ev.hosts = append(ev.hosts, host)
-		}
-	}
+	hosts := slices.Concat(slices.Collect(maps.Keys(s.readable())), s.ownMachine())
+	ev.hosts = record.Those(hosts, func(host string) bool { return !slices.Contains(ends, host) })
 	slices.Sort(ev.hosts)
 	for _, l := range links {
 		var own []device

@@ -66,10 +66,7 @@ func (r *Runner) group(ctx context.Context, g plan.Group, place *order) (ran int
 			stand[v.Cell] = s
 		}
 	}
-	var work time.Duration // building the network that took longest
-	for _, s := range all {
-		work = max(work, s.took)
-	}
+	work := record.Most(all, func(s *session) time.Duration { return s.took }) // building the network that took longest
 	patience := patienceAfter(max(work, r.work))
 	r.work = work
 	each(g.Visits, func(i int, v plan.Visit) { // all at the same time, as they have to be silent together

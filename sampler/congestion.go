@@ -80,12 +80,7 @@ func usable(names []string) (c Control, err error) {
 	if errors.Is(err, fs.ErrNotExist) { // as in containers that do not show it
 		err = nil
 	}
-	for _, name := range names {
-		if TryCongestion(name) == nil {
-			c.Usable = append(c.Usable, name)
-		}
-	}
-	c.Own = machine.Own
+	c.Usable, c.Own = record.Those(names, func(name string) bool { return TryCongestion(name) == nil }), machine.Own
 	return c, err
 }
 

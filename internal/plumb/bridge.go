@@ -175,10 +175,8 @@ func (s *Site) Settle(ctx context.Context) error {
 	if err != nil && !errors.As(err, new(*await.Late)) {
 		return err
 	}
-	for _, l := range s.loud {
-		if err := l.up(l.plug); err != nil {
-			return err
-		}
+	if err := record.Try(s.loud, func(l loud) error { return l.up(l.plug) }); err != nil {
+		return err
 	}
 	s.loud = nil
 	return nil

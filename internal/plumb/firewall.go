@@ -12,6 +12,7 @@ import (
 	"nettoll/internal/nsexec"
 	"nettoll/network"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // Firewall begins a table of rules in the namespace of a host. Enforce puts it into force.
@@ -147,11 +148,7 @@ const dockerTable = "docker"
 
 // Named returns rules in a form by which another process can ask for their counts.
 func (r *DockerRules) Named(rules ...nft.Rule) Rules {
-	named := Rules{Space: r.host.NS, Table: dockerTable}
-	for _, one := range rules {
-		named.Counters = append(named.Counters, one.Counter())
-	}
-	return named
+	return Rules{Space: r.host.NS, Table: dockerTable, Counters: record.Each(rules, nft.Rule.Counter)}
 }
 
 // Close releases the namespace. Rules in force stay until the namespace ends, and can be read by their

@@ -119,10 +119,10 @@ func (n *Network) ServersAt(reach func(from, to *Node, f network.Family) netip.A
 // Watch adds daemons that the network needs. carry means that they carry the payload.
 func (n *Network) Watch(carry bool, daemons ...*daemon.Daemon) {
 	n.Needed = append(n.Needed, daemons...)
-	for _, d := range daemons {
-		if carry {
-			n.Procs = append(n.Procs, network.Daemon{Name: d.String(), Host: d.OnHost(), PID: d.PID()})
-		}
+	if carry {
+		n.Procs = append(n.Procs, record.Each(daemons, func(d *daemon.Daemon) network.Daemon {
+			return network.Daemon{Name: d.String(), Host: d.OnHost(), PID: d.PID()}
+		})...)
 	}
 }
 

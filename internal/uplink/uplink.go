@@ -10,6 +10,7 @@ import (
 
 	"nettoll/internal/nl"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // Asked is a machine that can be asked for its addresses and routes.
@@ -170,10 +171,7 @@ func chosen(a, b Machine, found []pair) (p pair, ok bool, err error) {
 	case 1:
 		return found[0], true, nil
 	}
-	var ways []string
-	for _, p := range found {
-		ways = append(ways, p.String())
-	}
+	ways := record.Each(found, pair.String)
 	return p, false, fmt.Errorf("%s and %s reach each other over several networks, by %s; name one with --address %s=%s,%s=%s",
 		a.Name, b.Name, strings.Join(ways, ", or by "), a.Name, found[0].a.At.Addr(), b.Name, found[0].b.At.Addr())
 }
@@ -207,14 +205,11 @@ func mutual(ctx context.Context, a, b Machine, ofA, ofB []nl.Address, to netip.A
 }
 
 // candidates returns the addresses of one IP version that the other machine does not have as well.
-func candidates(all, others []nl.Address, six bool) (left []nl.Address) {
-	for _, one := range all {
-		if one.At.Addr().Is6() == six && Usable(one.At.Addr()) &&
-			!slices.ContainsFunc(others, func(o nl.Address) bool { return o.At.Addr() == one.At.Addr() }) {
-			left = append(left, one)
-		}
-	}
-	return left
+func candidates(all, others []nl.Address, six bool) []nl.Address {
+	return record.Those(all, func(one nl.Address) bool {
+		return one.At.Addr().Is6() == six && Usable(one.At.Addr()) &&
+			!slices.ContainsFunc(others, func(o nl.Address) bool { return o.At.Addr() == one.At.Addr() })
+	})
 }
 
 // own returns the candidates of both IP versions.
