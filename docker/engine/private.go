@@ -70,12 +70,13 @@ var apart = daemon.Apart{
 
 // Available returns an error if private engines cannot be started here.
 func Available() error {
-	for _, program := range []string{"dockerd", "containerd", "runc"} {
-		if _, err := exec.LookPath(program); err != nil {
-			return &platform.Unsupported{
-				Feature: "a private Docker engine", Program: program,
-				Remedy: platform.Install("docker.io") + ", or put dockerd, containerd and runc into PATH",
-			}
+	docker := platform.Install("docker.io") + ", or put dockerd, containerd and runc into PATH"
+	for _, p := range [][2]string{
+		{"dockerd", docker}, {"containerd", docker}, {"runc", docker},
+		{"unshare", platform.Install("util-linux")}, {"mount", platform.Install("mount")},
+	} {
+		if _, err := exec.LookPath(p[0]); err != nil {
+			return &platform.Unsupported{Feature: "a private Docker engine", Program: p[0], Remedy: p[1]}
 		}
 	}
 	if os.Geteuid() != 0 {
