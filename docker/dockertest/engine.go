@@ -42,7 +42,7 @@ const Patience = 3 * time.Minute
 const stopTime = time.Minute
 
 // group stands for the run id in the control groups of tests' engines.
-const group = "test"
+const group = "7e577e577e57"
 
 // Start starts dockerd with additional arguments, and ends it with the test. size is the size of its
 // file system in memory, for example 64m; empty means half of the memory.
@@ -77,7 +77,7 @@ func (e *Engine) Start(t *testing.T) {
 	e.done = make(chan struct{})
 	e.cmd = exec.Command("dockerd", append([]string{
 		"--data-root", e.Dir + "/data", "--exec-root", e.Dir + "/exec", "--pidfile", e.Dir + "/pid",
-		"--host", "unix://" + e.Socket(), "--cgroup-parent", "/nettoll-" + group,
+		"--host", "unix://" + e.Socket(), "--cgroup-parent", "/" + cgroup.Of(group),
 	}, e.args...)...)
 	log, err := os.OpenFile(e.Dir+"/log", os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600) // not a pipe: shims outlive dockerd
 	iferr.Fatal(t, err)
