@@ -273,6 +273,12 @@ func External(i, number int, six bool) netip.Prefix {
 
 // Join gives the namespace that stands for a machine a device on the machine's uplink, with the external addresses of a
 // number. It does not change the machine.
-func (s *Site) Join(h *Host, device string, number int) error {
-	return s.AddChild(h, device, MacvlanBridge, External(h.Index, number, false), External(h.Index, number, true))
+func (h *Host) Join(device string, number int) error {
+	child := &netlink.Macvlan{LinkAttrs: nl.Attrs(device, 0), Mode: netlink.MACVLAN_MODE_BRIDGE}
+	if err := h.AddOver(child, func(uplink netlink.Link) { child.ParentIndex = uplink.Attrs().Index }); err != nil {
+		return err
+	}
+	return nl.With(h.NS, func(n *nl.NS) error {
+		return n.UpAs(device, External(h.Index, number, false), External(h.Index, number, true))
+	})
 }

@@ -36,7 +36,7 @@ func routedPart(ctx context.Context, s *plumb.Site, h *plumb.Host) (plumb.Built,
 	if err := s.Bridge(ctx, h, bridge, h.Uplink().MTU, plumb.Attachment{Gateway: true}); err != nil {
 		return b, err
 	}
-	if err := s.Join(h, way, 0); err != nil {
+	if err := h.Join(way, 0); err != nil {
 		return b, err
 	}
 	return b, nl.With(h.NS, func(n *nl.NS) error {
@@ -57,7 +57,7 @@ func routedPart(ctx context.Context, s *plumb.Site, h *plumb.Host) (plumb.Built,
 // the namespaces that stand for the others. So no machine has to forward, and none gets a rule.
 func publishedPart(ctx context.Context, s *plumb.Site, h *plumb.Host) (b plumb.Built, err error) {
 	const number = 1
-	if err := s.Join(h, way, number); err != nil {
+	if err := h.Join(way, number); err != nil {
 		return b, err
 	}
 	b.Outside = plumb.Outside{Device: way, Addr4: plumb.ExternalAddr(h.Index, number, false), Addr6: plumb.ExternalAddr(h.Index, number, true)}

@@ -81,7 +81,7 @@ func (p *parts) builder(v variant, number int) plumb.Builder {
 		if err := v.fits(s); err != nil {
 			return b, err
 		}
-		if err := s.Join(h, way, number); err != nil {
+		if err := h.Join(way, number); err != nil {
 			return b, err
 		}
 		for _, one := range s.Hosts {
