@@ -21,6 +21,7 @@ import (
 
 	"nettoll/docker/engine"
 	"nettoll/internal/cgroup"
+	"nettoll/internal/daemon"
 	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 	"nettoll/platform/lab"
@@ -43,6 +44,9 @@ const stopTime = time.Minute
 
 // group stands for the run id in the control groups of tests' engines.
 const group = "7e577e577e57"
+
+// apart is where an engine leaves files of the load balancers of its swarm, whatever its command line says.
+var apart = daemon.Apart{Empty: []string{"/var/lib/docker"}}
 
 // Start starts dockerd with additional arguments, and ends it with the test. size is the size of its
 // file system in memory, for example 64m; empty means half of the memory.
@@ -75,10 +79,12 @@ func (e *Engine) Socket() string { return filepath.Join(e.Dir, "docker.sock") }
 func (e *Engine) Start(t *testing.T) {
 	t.Helper()
 	e.done = make(chan struct{})
-	e.cmd = exec.Command("dockerd", append([]string{
+	path, args, err := apart.Command(e.Dir, "dockerd", append([]string{
 		"--data-root", e.Dir + "/data", "--exec-root", e.Dir + "/exec", "--pidfile", e.Dir + "/pid",
 		"--host", "unix://" + e.Socket(), "--cgroup-parent", "/" + cgroup.Of(group),
 	}, e.args...)...)
+	iferr.Fatal(t, err)
+	e.cmd = exec.Command(path, args...)
 	log, err := os.OpenFile(e.Dir+"/log", os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600) // not a pipe: shims outlive dockerd
 	iferr.Fatal(t, err)
 	defer log.Close()

@@ -30,8 +30,7 @@ while [ "$1" != -- ]; do
 		above=${1%/*}
 		mkdir -p -m 0755 "$dir/over$above/upper" "$dir/over$above/work"
 		mount -t overlay -o "lowerdir=$above,upperdir=$dir/over$above/upper,workdir=$dir/over$above/work" overlay "$above"
-		rm -f "$1"
-		mkdir -m 0755 "$1"
+		[ -d "$1" ] || { rm -f "$1"; mkdir -m 0755 "$1"; } # it is there if the daemon is started again
 	fi
 	mount -t tmpfs -o mode=0755 tmpfs "$1"
 	shift
