@@ -2,10 +2,8 @@ package rootfs
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path"
@@ -41,7 +39,7 @@ func needs(program, loader string) (all []library, err error) {
 	}
 	list := exec.CommandContext(ctx, loader, "--list", absolute)
 	list.Env = []string{"LC_ALL=C"} // without LD_LIBRARY_PATH, as where the program will run
-	out, err := begins(list)
+	out, err := list.CombinedOutput()
 	if err != nil {
 		return nil, fmt.Errorf("%s needs a library that cannot be loaded on this machine; install the package that has it: %w: %s", program, err, oneline.Words(string(out)))
 	}
@@ -78,30 +76,6 @@ func needs(program, loader string) (all []library, err error) {
 		}
 	}
 	return append(all, further...), nil
-}
-
-// longest is more than any loader prints, in bytes.
-const longest = 1 << 20
-
-// begins runs a program, and returns what it prints on both streams. It ends the program if that is too much.
-func begins(cmd *exec.Cmd) ([]byte, error) {
-	read, write, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	defer read.Close()
-	cmd.Stdout, cmd.Stderr = write, write
-	err = cmd.Start()
-	write.Close()
-	if err != nil {
-		return nil, err
-	}
-	out, err := io.ReadAll(io.LimitReader(read, longest))
-	if len(out) == longest {
-		_ = cmd.Process.Kill()
-		out, err = out[:80], fmt.Errorf("it printed more than %d bytes", longest)
-	}
-	return out, cmp.Or(err, cmd.Wait())
 }
 
 // libraries adds all libraries that the loader loads for a program. The loader in the image has no cache, so it looks

@@ -128,12 +128,3 @@ func TestFiles(t *testing.T) {
 		t.Errorf("a script: %v", err)
 	}
 }
-
-// TestLoaderWithoutEnd has a loader that prints for ever.
-func TestLoaderWithoutEnd(t *testing.T) {
-	loader := filepath.Join(t.TempDir(), "loader")
-	iferr.Fatal(t, os.WriteFile(loader, []byte("#!/bin/sh\nexec yes\n"), 0o755))
-	if _, err := needs("/bin/sh", loader); err == nil || !strings.Contains(err.Error(), "it printed more than 1048576 bytes") {
-		t.Error(err)
-	}
-}
