@@ -199,3 +199,16 @@ func ownPage(path, run string) bool {
 	text, err := io.ReadAll(io.LimitReader(f, mostPage))
 	return err == nil && bytes.HasPrefix(text, []byte("<!doctype html>")) && bytes.Contains(text, []byte("run "+run))
 }
+
+// hold keeps the file system of a run file from being unmounted until release is called. A lab has mounts of its own, so that what is
+// open there keeps nobody from it. If no file is named, it is in the working directory, which this process has.
+func hold(file string) (release func()) {
+	if target, err := filepath.EvalSymlinks(file); err == nil {
+		file = target
+	}
+	dir, err := os.OpenFile(filepath.Dir(file), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return func() {} // the run says what is wrong with it
+	}
+	return func() { dir.Close() }
+}

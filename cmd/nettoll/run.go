@@ -310,19 +310,6 @@ func (a *app) where(ctx context.Context, f *runFlags, cells []record.Cell, fn fu
 	return fn(ctx)
 }
 
-// hold keeps the file system of a run file from being unmounted until release is called. A lab has mounts of its own, so that what is
-// open there keeps nobody from it. If no file is named, it is in the working directory, which this process has.
-func hold(file string) (release func()) {
-	if target, err := filepath.EvalSymlinks(file); err == nil {
-		file = target
-	}
-	dir, err := os.OpenFile(filepath.Dir(file), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return func() {} // the run says what is wrong with it
-	}
-	return func() { dir.Close() }
-}
-
 // outside reports whether nettoll has to run outside of a lab: next to the user's engines, with the user's ssh, or on the
 // user's cluster.
 func (f *runFlags) outside(cells []record.Cell) bool {
