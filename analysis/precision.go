@@ -56,7 +56,7 @@ func newCircumstances(res Result, all []series) circumstances {
 			in.aim.Narrow++
 		case r.Rounds > 0: // it needs more by those that it has lost
 			in.aim.Rounds = max(in.aim.Rounds, min(r.Rounds+c.last()-r.N, mostForecast))
-		default:
+		case in.aim.Wanted > 0:
 			in.aim.Unforeseen++
 		}
 	}

@@ -75,15 +75,15 @@ func read(text string, connections int) (f figures, err error) {
 	}
 	f.late = time.Duration(log.Late) * time.Microsecond
 	f.Window, f.Histogram = time.Duration(log.Microseconds)*time.Microsecond, log.Latencies
-	known := uint64(0)
+	counted := uint64(0)
 	for i := range connections {
 		n := log.Clients[int64(i)]
-		known += n
+		counted += n
 		f.Flows = append(f.Flows, record.Flow{Bytes: n * answer, Transactions: n})
 	}
 	n := f.Histogram.Count()
-	if total := log.Clients.Count(); n == 0 || known != total || total != n || total > uint64(log.Lines) {
-		return f, fmt.Errorf("%d latencies of %d transactions, %d of them by %d connections", n, total, known, connections)
+	if total := log.Clients.Count(); n == 0 || counted != total || total != n || total > uint64(log.Lines) {
+		return f, fmt.Errorf("%d latencies of %d transactions, %d of them by %d connections", n, total, counted, connections)
 	}
 	f.Transactions = float64(n)
 	f.Bytes, f.Crossed = n*answer, workload.Crossed{Bytes: n * answer, Conns: uint64(connections), Transactions: n}
