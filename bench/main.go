@@ -75,7 +75,7 @@ var parts = []part{
 	{name: "memory", takes: 100 * time.Second, named: true, do: memory},
 	{name: "cluster", takes: 55 * time.Second, named: true, do: cluster},
 	{name: "size", takes: 35 * time.Second, named: true, do: size},
-	{name: "throughput", takes: 120 * time.Second, inside: true, do: throughput},
+	{name: "throughput", takes: 115 * time.Second, inside: true, do: throughput},
 	{name: "latency", takes: 65 * time.Second, inside: true, do: latency},
 	{name: "datagrams", takes: 35 * time.Second, inside: true, do: datagrams},
 	{name: "connections", takes: 30 * time.Second, inside: true, do: connections},

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -26,61 +27,62 @@ const rounds = 4
 
 // rival is another tool that measures the same thing, with the aim of the comparison.
 type rival struct {
-	tool    workload.Tool
-	load    string
-	metric  string
-	theirs  string // the rival's metric, if it lacks the same one
-	what    string
-	options record.Options
-	rounds  int // 0: the usual number
+	tool   workload.Tool
+	load   string
+	metric string
+	theirs string // the rival's metric, if it lacks the same one
+	what   string
 	// atLeast: the engine must reach aim; otherwise it must stay below it.
 	atLeast bool
 	aim     float64
 }
 
-// versus measures engine and rivals alternately on a veth pair, and shows the ratios.
-func versus(ctx context.Context, cpus [2]int, rivals []rival) error {
+// onPair calls fn with a job on a veth pair, whose client and server have a CPU each.
+func onPair(ctx context.Context, cpus [2]int, fn func(workload.Job) error) (err error) {
 	n, err := kernel.Veth().Connect(ctx, network.Topology{Hosts: 1, Servers: 1, Clients: 1}, lab.New())
 	if err != nil {
 		return err
 	}
-	defer n.Close(ctx)
+	defer func() { err = errors.Join(err, n.Close(ctx)) }()
 	c, s := n.Clients[0], n.Servers[0]
 	a, err := n.Addr(c, s, network.IPv4)
 	if err != nil {
 		return err
 	}
-	job := workload.Job{
+	return fn(workload.Job{
 		Pairs:    []workload.Pair{{Client: c, Server: s, Addr: a, Listen: a, Port: 20001, Own: [2]int{20002, 20003}}},
 		Warmup:   500 * time.Millisecond,
 		Duration: time.Second,
 		CPUs:     workload.CPUs{Client: cpus[:1], Server: cpus[1:]},
 		Watch:    workload.Watch{Open: func() {}, Close: func() {}},
-	}
-	for _, v := range rivals {
-		var r ratios
-		for range cmp.Or(v.rounds, rounds) {
-			ours, err := v.measure(ctx, engine.New(), job, v.metric)
-			if err != nil {
-				return err
+	})
+}
+
+// versus measures engine and rivals alternately, and shows the ratios.
+func versus(ctx context.Context, cpus [2]int, rivals []rival) error {
+	return onPair(ctx, cpus, func(job workload.Job) error {
+		for _, v := range rivals {
+			var r ratios
+			for range rounds {
+				ours, err := v.measure(ctx, engine.New(), job, v.metric)
+				if err != nil {
+					return err
+				}
+				theirs, err := v.measure(ctx, v.tool, job, cmp.Or(v.theirs, v.metric))
+				if err != nil {
+					return err
+				}
+				r = append(r, ours/theirs)
 			}
-			theirs, err := v.measure(ctx, v.tool, job, cmp.Or(v.theirs, v.metric))
-			if err != nil {
-				return err
-			}
-			r = append(r, ours/theirs)
+			r.show("engine ÷ "+v.what, v.atLeast, v.aim)
 		}
-		r.show("engine ÷ "+v.what, v.atLeast, v.aim)
-	}
-	return nil
+		return nil
+	})
 }
 
 // measure measures one metric with a tool.
 func (v rival) measure(ctx context.Context, tool workload.Tool, job workload.Job, metric string) (float64, error) {
-	job.Workload, job.Options = v.load, v.options
-	if v.load == record.TCPStream {
-		job.Warmup = time.Second // that of iperf3, which takes whole seconds only
-	}
+	job.Workload = v.load
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	res, err := tool.Run(ctx, job)
@@ -94,11 +96,9 @@ func (v rival) measure(ctx context.Context, tool workload.Tool, job workload.Job
 	return m.Value, nil
 }
 
-// throughput compares streams. With cubic only the generator limits the traffic. BBR paces it by its model of the
-// path, which estimates more for a receiver that reads in bursts; several such streams have rates that differ twofold
-// from one trial to the next, so they have more pairs. Before 3.16, iperf3 serves all streams with one
-// thread, as the engine does where they share a CPU. Other work on the machine changes these ratios: a program with
-// more threads gets more of a CPU that is shared.
+// throughput compares streams. They take turns, each for a tenth of a second, since other work on the machine and its own
+// changes of speed make two trials that follow one another differ by more than the two programs. Before 3.16, iperf3
+// serves all streams with one thread, as the engine does where they share a CPU.
 func throughput(ctx context.Context, _ *work) error {
 	kernels, err := os.ReadFile("/proc/sys/net/ipv4/tcp_congestion_control")
 	if err != nil {
@@ -108,21 +108,23 @@ func throughput(ctx context.Context, _ *work) error {
 	if err != nil {
 		return err
 	}
-	var rivals []rival
-	for _, streams := range []int{1, 4} {
-		for _, control := range slices.Compact([]string{strings.TrimSpace(string(kernels)), "cubic"}) {
-			r := rival{
-				tool: iperf3.Tool.At(nil), load: record.TCPStream, metric: record.Throughput,
-				what:    fmt.Sprintf("iperf3 %s, throughput, %d × %s", version, streams, control),
-				options: record.Options{Streams: streams, Congestion: control}, atLeast: true, aim: 1,
+	return onPair(ctx, [2]int{0, 1}, func(job workload.Job) error {
+		for _, streams := range []int{1, 4} {
+			for _, control := range slices.Compact([]string{strings.TrimSpace(string(kernels)), "cubic"}) {
+				job.Workload, job.Options = record.TCPStream, record.Options{Streams: streams, Congestion: control}
+				var r ratios
+				for range turnRounds {
+					ours, theirs, err := alternate(ctx, job, iperf3.Tool.At(nil))
+					if err != nil {
+						return err
+					}
+					r = append(r, ours/theirs)
+				}
+				r.show(fmt.Sprintf("engine ÷ iperf3 %s, throughput, %d × %s", version, streams, control), true, 1)
 			}
-			if streams > 1 && control == "bbr" {
-				r.rounds = 3 * rounds
-			}
-			rivals = append(rivals, r)
 		}
-	}
-	return versus(ctx, [2]int{0, 1}, rivals)
+		return nil
+	})
 }
 
 func latency(ctx context.Context, _ *work) error {
