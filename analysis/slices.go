@@ -9,21 +9,17 @@ import (
 	"nettoll/record"
 )
 
-// inAsMany returns a trial of a baseline with its rates in as many of its slices as a cell's trial has in the same round: those that
+// inAsMany returns a trial of a baseline with its figures in as many of its slices as a cell's trial has in the same round: those that
 // are nearest to the cell's. A baseline has more turns, so that none of any network is far from one. But the mean of more slices
 // varies less, and in another shape: where a stream is now and then much slower, the ratio of a mean of two to a mean of eight is
 // mostly above 1 between equal networks, and a test for ratios around 1 takes that for a difference. With as many slices, either
-// of a pair could be the other. Latencies are not changed: those of single slices are not recorded, and a median of transactions is
-// hardly moved by the few that a slow slice has.
+// of a pair could be the other. The same holds for what a byte or a transaction costs, and for the mean of latencies, where the next
+// transaction begins when one ends. Percentiles are not changed: those of single slices are not recorded, and a median of
+// transactions is hardly moved by the few that a slow slice has.
 func inAsMany(t, of *record.Trial) *record.Trial {
-	if len(of.Slices) == 0 || len(t.Slices) <= len(of.Slices) {
-		return t
-	}
-	near := nearest(t.Slices, of.Slices)
 	out := *t
 	out.Metrics = maps.Clone(t.Metrics)
-	scale := func(count func(record.Slice) uint64, names ...string) {
-		share := perSecond(near, count) / perSecond(t.Slices, count)
+	scale := func(share float64, names ...string) {
 		if !(share > 0) || math.IsInf(share, 0) {
 			return // nothing was counted
 		}
@@ -34,15 +30,32 @@ func inAsMany(t, of *record.Trial) *record.Trial {
 			}
 		}
 	}
-	scale(func(s record.Slice) uint64 { return s.Bytes }, record.Throughput, record.ThroughputPerClient, record.PacketRate)
-	scale(func(s record.Slice) uint64 { return s.Transactions }, record.TransactionRate)
+	bytes := func(s record.Slice) float64 { return float64(s.Bytes) }
+	transactions := func(s record.Slice) float64 { return float64(s.Transactions) }
+	window := func(s record.Slice) float64 { return s.Window }
+	scale(inNearest(t.Slices, of.Slices, bytes, window), record.Throughput, record.ThroughputPerClient, record.PacketRate)
+	rate := inNearest(t.Slices, of.Slices, transactions, window)
+	scale(rate, record.TransactionRate)
+	if t.Cell.Workload != record.PacedRR {
+		scale(1/rate, record.LatencyMean)
+	}
+	// The cost rests on the slices whose CPU time is known.
+	known := func(s record.Slice) bool { return s.CPU != nil }
+	costs, ofCosts := record.Those(t.Slices, known), record.Those(of.Slices, known)
+	cpu := func(s record.Slice) float64 { return *s.CPU }
+	scale(inNearest(costs, ofCosts, cpu, bytes), record.CPUPerGB)
+	scale(inNearest(costs, ofCosts, cpu, transactions), record.CPUPerTransaction)
 	return &out
 }
 
-// perSecond returns the rate of what was counted in slices.
-func perSecond(all []record.Slice, count func(record.Slice) uint64) float64 {
-	n := record.Sum(all, count)
-	return float64(n) / record.Sum(all, func(s record.Slice) float64 { return s.Window })
+// inNearest returns by which factor the ratio of two sums over slices of a baseline is greater in those that are nearest to a cell's,
+// one for each, than in all. It is 1 if the baseline has no more.
+func inNearest(base, cell []record.Slice, of, per func(record.Slice) float64) float64 {
+	if len(cell) == 0 || len(base) <= len(cell) {
+		return 1
+	}
+	ratio := func(all []record.Slice) float64 { return record.Sum(all, of) / record.Sum(all, per) }
+	return ratio(nearest(base, cell)) / ratio(base)
 }
 
 // nearest returns one slice of a baseline for each slice of a cell, beginning with those that are closest to each other.

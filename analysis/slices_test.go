@@ -7,8 +7,8 @@ import (
 	"nettoll/record"
 )
 
-// A baseline's rates are those of the slices nearest to the cell's, one for each; all other figures are those of all its slices. Of as many
-// slices nothing is changed.
+// A baseline's rates and costs, and the mean of its latencies, are those of the slices nearest to the cell's, one for each; all other
+// figures are those of all its slices. Of as many slices nothing is changed.
 func TestInAsManySlices(t *testing.T) {
 	slice := func(at float64, bytes, transactions uint64) record.Slice {
 		return record.Slice{At: at, Window: 0.5, Bytes: bytes, Transactions: transactions}
@@ -17,7 +17,7 @@ func TestInAsManySlices(t *testing.T) {
 		Slices: []record.Slice{slice(0, 100, 1), slice(1, 200, 2), slice(2, 400, 4), slice(3, 800, 8)},
 		Metrics: map[string]record.Metric{
 			record.Throughput: record.Measured(record.Throughput, 6000), record.TransactionRate: record.Measured(record.TransactionRate, 7.5),
-			record.LatencyP50: record.Measured(record.LatencyP50, 1e-3),
+			record.LatencyP50: record.Measured(record.LatencyP50, 1e-3), record.LatencyMean: record.Measured(record.LatencyMean, 2e-3),
 		},
 	}
 	for _, c := range []struct {
@@ -39,8 +39,45 @@ func TestInAsManySlices(t *testing.T) {
 		near(record.Throughput, c.throughput)
 		near(record.TransactionRate, c.rate)
 		near(record.LatencyP50, 1e-3)
+		near(record.LatencyMean, 2e-3*7.5/c.rate)
+	}
+	paced := *base
+	paced.Cell.Workload = record.PacedRR
+	if v := inAsMany(&paced, &record.Trial{Slices: base.Slices[:1]}).Metrics[record.LatencyMean].Value; v != 2e-3 {
+		t.Errorf("the mean of transactions that begin when they are due is %v", v)
 	}
 	if v := base.Metrics[record.Throughput].Value; v != 6000 {
 		t.Errorf("the baseline itself has %v now", v)
+	}
+}
+
+// A baseline's cost is that of as many slices as those of the cell whose CPU time is known, among its own such slices.
+func TestCostInAsManySlices(t *testing.T) {
+	slice := func(at, cpu float64) record.Slice {
+		return record.Slice{At: at, Window: 0.5, Bytes: 2e9, Transactions: 1000, CPU: &cpu}
+	}
+	unknown := record.Slice{At: 2, Window: 0.5, Bytes: 1e9, Transactions: 500}
+	base := &record.Trial{
+		Slices: []record.Slice{slice(0, 1), slice(1, 3), unknown, slice(3, 8)},
+		Metrics: map[string]record.Metric{
+			record.CPUPerGB: record.Measured(record.CPUPerGB, 2.2), record.CPUPerTransaction: record.Measured(record.CPUPerTransaction, 4.4e-3),
+		},
+	}
+	for _, c := range []struct {
+		cell  []record.Slice
+		share float64
+	}{
+		{[]record.Slice{slice(2.1, 5)}, 2},             // of those that are known, the one at 3 s is the nearest
+		{[]record.Slice{slice(1.2, 5), unknown}, 0.75}, // as many as are known of the cell
+		{[]record.Slice{slice(0, 5), slice(1, 5)}, 0.5},
+		{base.Slices, 1},
+		{[]record.Slice{unknown}, 1},
+	} {
+		got := inAsMany(base, &record.Trial{Slices: c.cell}).Metrics
+		for name, all := range base.Metrics {
+			if v := got[name].Value; math.Abs(v/(all.Value*c.share)-1) > 1e-9 {
+				t.Errorf("beside %v: %s is %v, want %v", c.cell, name, v, all.Value*c.share)
+			}
+		}
 	}
 }

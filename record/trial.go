@@ -102,6 +102,8 @@ type Slice struct {
 	Window       float64 `json:"window_s" most:"1e9"`    // its length
 	Bytes        uint64  `json:"bytes,omitempty"`        // received within it
 	Transactions uint64  `json:"transactions,omitempty"` // ended within it
+	// CPU seconds that the machine used for it, beyond what it uses when idle; nil if that is not known, as where it was read too late.
+	CPU *float64 `json:"cpu_s,omitempty" most:"1e9"`
 }
 
 // Flow is one connection, as seen by its receiver (bytes) or client (transactions).

@@ -118,13 +118,21 @@ func TestTurnsThatWereReadLate(t *testing.T) {
 			t.Errorf("late: %s: %v CPU seconds, %v, %v, want %v", c.name, use.Machine.Busy, doubts, err, c.want)
 		}
 	}
+	// Of each turn that counts it is known by itself.
+	w := watcher{at: &machines{all: []*machine{{idle: idle}}}}
+	if got := w.spent(second, 0.2); got == nil || math.Abs(*got-0.3) > 1e-9 {
+		t.Errorf("%v CPU seconds in a turn's window, want 0.3", got)
+	}
+	if got := w.spent(turnUse{from: second.from, to: second.to}, 0.2); got != nil {
+		t.Errorf("%v CPU seconds in a turn in which nothing crossed", *got)
+	}
 	// Machines are told apart even so.
 	late := func(second, idle float64) edge {
 		e := edge{machines: []sampler.Snapshot{idling(second, idle), idling(second, idle)}}
 		e.lateBy(time.Second)
 		return e
 	}
-	w := watcher{at: &machines{all: []*machine{{name: "a", idle: idle}, {name: "b", idle: idle}}}, turns: []turnUse{{from: late(0, 0), to: late(1, 0.6), window: 0.75}}}
+	w = watcher{at: &machines{all: []*machine{{name: "a", idle: idle}, {name: "b", idle: idle}}}, turns: []turnUse{{from: late(0, 0), to: late(1, 0.6), window: 0.75}}}
 	if use, _, err := w.use(0.75, 0); err != nil || !slices.Equal(use.Hosts, []record.HostCPU{{Host: "a"}, {Host: "b"}}) || use.Machine.Known() {
 		t.Errorf("%+v, %v", use, err)
 	}

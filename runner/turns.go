@@ -473,11 +473,16 @@ func (p *player) finish(ctx context.Context, first time.Time) error {
 	if err := p.complete(ctx, p.together, total); err != nil {
 		return err
 	}
+	timely, known := p.watch.timely()
+	known = known && p.t.CPU.Machine.Known()
 	for i, one := range p.each[plan.Cold:] {
 		s := record.Slice{At: p.begins[plan.Cold+i].Add(p.job.Warmup).Sub(first).Seconds(), Window: one.Window.Seconds()}
 		for _, f := range one.Flows {
 			s.Bytes += f.Bytes
 			s.Transactions += f.Transactions
+		}
+		if use := p.watch.turns[i]; known && timely(use) {
+			s.CPU = p.watch.spent(use, p.t.CPU.Idle)
 		}
 		p.t.Slices = append(p.t.Slices, s)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -98,7 +99,13 @@ func TestNetworksTakeTurns(t *testing.T) {
 		}
 		var window float64
 		var bytes, transactions uint64
+		if known := slices.ContainsFunc(tr.Slices, func(s record.Slice) bool { return s.CPU != nil }); known != tr.CPU.Machine.Known() {
+			t.Errorf("%s, %s: the cost of slices is known: %v, that of the trial: %v", network, work, known, !known)
+		}
 		for _, s := range tr.Slices {
+			if s.CPU != nil && (*s.CPU < 0 || *s.CPU > 2*s.Window*float64(runtime.NumCPU())) {
+				t.Errorf("%s, %s: a slice of %v s took %v CPU seconds", network, work, s.Window, *s.CPU)
+			}
 			turns[work] = append(turns[work], interval{network, s.At, s.At + s.Window})
 			window, bytes, transactions = window+s.Window, bytes+s.Bytes, transactions+s.Transactions
 		}

@@ -183,7 +183,8 @@ func (w *watcher) use(window, idle float64) (record.CPUUse, []record.Warning, er
 			return record.CPUUse{}, nil, err
 		}
 	}
-	turns, known := w.timely()
+	timely, known := w.timely()
+	turns := record.Those(w.turns, timely)
 	m, hosts, elapsed, err := w.at.use(turns)
 	if err != nil {
 		return record.CPUUse{}, nil, err
@@ -299,20 +300,34 @@ const tooBusy = 1.25
 // then stands for as much of the turn's at most, and costs about the same.
 const tolerated = 0.25
 
-// timely returns the turns at whose edges no other turn had begun when they were read: on a busy machine, CPU time of another
-// network's turn would be counted as theirs. If there are none, it returns those in which hardly any of another's was. It reports
-// whether there are such turns; if not, it returns all.
-func (w *watcher) timely() (turns []turnUse, some bool) {
+// timely returns which turns count: those at whose edges no other turn had begun when they were read. On a busy machine, CPU time
+// of another network's turn would be counted as theirs. If there are none, those count in which hardly any of another's was. It
+// reports whether there are such turns; if not, all count.
+func (w *watcher) timely() (counts func(turnUse) bool, some bool) {
 	for _, such := range []func(turnUse) bool{
 		func(t turnUse) bool { return !t.from.late && !t.to.late },
 		// Not those whose edges were read one right after the other when both were over.
 		func(t turnUse) bool { return max(t.from.by, t.to.by) <= tolerated*t.window && t.seconds() >= t.window },
 	} {
 		if some := record.Those(w.turns, such); len(some) > 0 && (crossedIn(some) > 0 || crossedIn(w.turns) == 0) {
-			return some, true
+			return such, true
 		}
 	}
-	return w.turns, false
+	return func(turnUse) bool { return true }, false
+}
+
+// spent returns the CPU seconds that the machine used for the payload of a turn's window, beyond what it uses when idle, as use
+// does for all turns together; nil if they are not known.
+func (w *watcher) spent(t turnUse, idle float64) *float64 {
+	if t.crossed == 0 {
+		return nil
+	}
+	m, _, elapsed, err := w.at.use([]turnUse{t})
+	if err != nil {
+		return nil
+	}
+	spent := max(0, m.Busy-idle*elapsed) * float64(t.counted) / float64(t.crossed)
+	return &spent
 }
 
 func crossedIn(turns []turnUse) uint64 {
