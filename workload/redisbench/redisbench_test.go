@@ -24,7 +24,7 @@ func TestClient(t *testing.T) {
 	if want := "/bin/redis-benchmark -h 2001:2::1 -p 20001 -a " + p.Password + " -c 1 -t get --csv"; got.Command.String() != want {
 		t.Errorf("%s\nwant %s", got.Command, want)
 	}
-	want := request{netip.MustParseAddrPort("[2001:2::1]:20001"), p.Password, 3, 1, 300 * time.Millisecond, 1500 * time.Millisecond}
+	want := request{netip.MustParseAddrPort("[2001:2::1]:20001"), p.Password, 3, 1, 400 * time.Millisecond, 1500 * time.Millisecond}
 	if p != want {
 		t.Errorf("%+v\nwant %+v", p, want)
 	}

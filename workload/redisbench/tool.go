@@ -6,10 +6,10 @@
 // default, each with one request at a time. It has one thread, as the server has.
 //
 // redis-benchmark is bounded by requests and not by time. So it first runs for the warm-up and a
-// moment longer, to find its rate, and then with as many requests as last a little longer than the
-// window; if it turns out to be faster, it is run again until the window is over. Rate and
-// latencies are those of these whole runs. CPU time is that of the window, which begins at about the
-// same time as the first of them.
+// moment longer, to find its rate and how long it takes to start, and then, so early that it has
+// started when the window begins, with as many requests as last longer than the window; if it turns
+// out to be faster, it is run again until the window is over. Rate and latencies are those of these
+// whole runs. CPU time is that of the window.
 //
 // It reports p50, p95, p99 and maximum, in steps of 8 µs. It does not distinguish its connections,
 // so a client is one flow. Payload is the values that were read.
@@ -56,8 +56,10 @@ var Tool = program.Tool{
 const (
 	// defaultValue is the size of the value that is read, in bytes: redis-benchmark's default.
 	defaultValue = 3
-	// search is how long a client looks for its rate, at least.
-	search = 300 * time.Millisecond
+	// search is how long a client looks for its rate and starts, at least.
+	search = 400 * time.Millisecond
+	// longer is by which factor requests for a window last longer than that.
+	longer = 1.25
 	// firstTry is how many requests each stream makes to begin with: few enough that they end soon
 	// on slow networks, too.
 	firstTry = 10
@@ -127,8 +129,8 @@ func Handlers() map[string]agent.Handler {
 }
 
 // read stores the value and prints its size. Then it reads the value, for about 100 ms at a time,
-// until the time before the window is over. Each run after that has as many requests as last a tenth
-// longer than the window; it prints this number, and repeats such runs until the window is over.
+// until there is no more time for that before the window. Each run after that has as many requests as
+// last longer than the window; it prints this number, and repeats such runs until the window is over.
 func read(ctx context.Context, c *program.Course, r request) (program.Output, error) {
 	stored, err := r.store(ctx)
 	if err != nil {
@@ -139,8 +141,9 @@ func read(ctx context.Context, c *program.Course, r request) (program.Output, er
 		command.Args = append(command.Args[:len(command.Args):len(command.Args)], "-n", strconv.Itoa(count))
 		return c.Run(ctx, command)
 	}
-	count := firstTry * r.Streams
-	for time.Since(c.Started) < r.Lead {
+	count, longest := firstTry*r.Streams, time.Duration(0) // of a run, with what the program takes to start and to end
+	for first := true; first || time.Since(c.Started)+2*longest < r.Lead; first = false {
+		began := time.Now()
 		o, err := get(count)
 		if err != nil {
 			return o, err
@@ -148,8 +151,10 @@ func read(ctx context.Context, c *program.Course, r request) (program.Output, er
 		if count, err = next(o.Stdout, count, r.Streams); err != nil {
 			return o, err
 		}
+		longest = max(longest, time.Since(began), inSearch)
 	}
-	count = max(r.Streams, int(min(math.MaxInt32, float64(count)*r.Window.Seconds()*11)))
+	wanted := max(0, r.Lead-time.Since(c.Started)) + r.Window
+	count = max(r.Streams, int(min(math.MaxInt32, float64(count)*longer*float64(wanted)/float64(inSearch))))
 	said := fmt.Sprintf("%d\n%d\n", stored, count)
 	for begun := false; !begun || time.Since(c.Started) < r.Lead+r.Window; begun = true {
 		o, err := get(count)
@@ -161,7 +166,10 @@ func read(ctx context.Context, c *program.Course, r request) (program.Output, er
 	return program.Output{Stdout: said}, nil
 }
 
-// next returns how many requests last 100 ms, from the output of an earlier run.
+// inSearch is for how long each run of the search is to last.
+const inSearch = 100 * time.Millisecond
+
+// next returns how many requests last for inSearch, from the output of an earlier run.
 func next(text string, count, streams int) (int, error) {
 	const rate = 1 // column of the requests per second
 	lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
@@ -178,7 +186,7 @@ func next(text string, count, streams int) (int, error) {
 	if err != nil || math.IsNaN(perSecond) || perSecond < 0 {
 		return 0, fmt.Errorf("%q requests per second; %s is known to work", lines[1][rate], known)
 	}
-	return max(streams, int(min(math.MaxInt32, perSecond/10))), nil
+	return max(streams, int(min(math.MaxInt32, perSecond*inSearch.Seconds()))), nil
 }
 
 // storeTime bounds the storing of the value.
