@@ -47,7 +47,7 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.suite, "suite", "quick", "suite: "+strings.Join(plan.Names(), ", ")+", or a YAML file")
 	fl.StringVar(&s.Platform, "platform", "", "platform of networks that are named without one: "+strings.Join(platformNames(), ", "))
 	fl.StringVar(&s.Baseline, "baseline", "", "network that the others are compared with (default: native)")
-	fl.IntSliceVar(&s.Hosts, "hosts", nil, "numbers of hosts (default: all that a network makes sense on)")
+	fl.IntSliceVar(&s.Hosts, "hosts", nil, "numbers of hosts (default: 1 and 2, as far as a network makes sense there)")
 	fl.BoolVarP(&f.four, "ipv4", "4", false, "IPv4, the default")
 	fl.BoolVarP(&f.six, "ipv6", "6", false, "IPv6; -4 -6 is both")
 	fl.BoolVar(&f.selfCheck, "self-check", false, "measure each native network as if it were two, to see how often equal networks are called different")
@@ -69,7 +69,7 @@ func (f *runFlags) add(fl *pflag.FlagSet) {
 	addDimensions(fl, record.Condition)
 	grouped(fl, "Topology and surroundings")
 
-	fl.VarP((*length)(&s.Duration), "duration", "t", fmt.Sprintf("measured window of one trial, in seconds or with a unit (default %s, or %s where a time budget has room for a verdict only then)", d.Duration, plan.ShortTrial))
+	fl.VarP((*length)(&s.Duration), "duration", "t", fmt.Sprintf("measured window of one trial, in seconds or with a unit; in turns, at least that of two turns (default %s, or %s where a time budget has room for a verdict only then)", d.Duration, plan.ShortTrial))
 	fl.Var((*length)(&s.Warmup), "warmup", fmt.Sprintf("time before the window of a whole trial that is not counted; turns have their own (default %s)", d.Warmup))
 	fl.BoolVar(&s.Turns, "turns", true, "have networks that are compared take turns of about a tenth of a second, where their traffic can; =false: whole trials, one after the other")
 	fl.IntVar(&s.Together, "together", 0, "how many networks may stand at once in addition to their baseline; 1: each stands alone with it (default: as many as there is room for)")
