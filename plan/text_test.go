@@ -204,6 +204,7 @@ func TestNearest(t *testing.T) {
 		{"hvet", ""},
 		{"overlay", ""},
 		{"v", ""},
+		{"mac", "macvlan"},
 		{"", ""},
 		{strings.Repeat("x", 1<<20), ""},
 	} {

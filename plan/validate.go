@@ -296,7 +296,8 @@ func listed(name string, known []string, where string) string {
 }
 
 // Nearest returns the known name that was probably meant. It returns none if more than a third of the letters would
-// have to change; swapping two neighbouring letters is one change. Of equally near names it returns the first.
+// have to change, unless it is the only one that begins with the given one; swapping two neighbouring letters is one change. Of
+// equally near names it returns the first.
 func Nearest(name string, known []string) (string, bool) {
 	const longest = 64 // in bytes; a longer text is not a mistyped name
 	if name == "" || len(name) > longest {
@@ -315,6 +316,9 @@ func Nearest(name string, known []string) (string, bool) {
 		if d <= limit && d < len(name) && (best == "" || d < found) {
 			best, found = k, d
 		}
+	}
+	if begun := record.Those(known, func(k string) bool { return strings.HasPrefix(k, name) }); best == "" && len(begun) == 1 {
+		best = begun[0]
 	}
 	return best, best != ""
 }
