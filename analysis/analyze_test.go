@@ -202,7 +202,11 @@ func TestAnalyzeTwins(t *testing.T) {
 		f.Trials = append(f.Trials, tr)
 		f.Run.Cells = record.AddNew(f.Run.Cells, tr.Cell)
 	}
-	rows := Analyze(f).Scenarios[0].Rows
+	res := Analyze(f)
+	rows := res.Scenarios[0].Rows
+	if first := res.Scenarios[0].Extremes; len(first) > 0 {
+		t.Errorf("twins of different networks are ranked: %+v", first)
+	}
 	effects := map[string]Effect{}
 	for _, r := range rows {
 		if fig, _ := r.Figure(record.Throughput); r.Cell.Twin == 2 {

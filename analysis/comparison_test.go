@@ -203,6 +203,7 @@ func TestUnlikeWindows(t *testing.T) {
 		{3, 0, 900, 2e-3, map[string]bool{record.LatencyMax: false, record.Fairness: false, record.Retransmits: false, record.LatencyP99: false, record.LatencyP99ByTime: false}},
 		{3, 0, 50_000, 2e-3, map[string]bool{record.LatencyMax: false, record.Fairness: false, record.Retransmits: false, record.LatencyP99: true, record.LatencyP99ByTime: false}},
 		{3, 0, 50_000, 1e-4, map[string]bool{record.LatencyMax: false, record.Fairness: false, record.Retransmits: false, record.LatencyP99: true, record.LatencyP99ByTime: true}},
+		{0.3, 0, 3000, 1e-5, map[string]bool{record.LatencyMax: false, record.Fairness: false, record.Retransmits: false, record.LatencyP99: false, record.LatencyP99ByTime: true}},
 		{3, 5, 900, 2e-3, map[string]bool{record.LatencyMax: true, record.Fairness: true, record.Retransmits: true, record.LatencyP99: true}},
 	} {
 		var trials []record.Trial

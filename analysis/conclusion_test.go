@@ -68,6 +68,7 @@ func TestChecks(t *testing.T) {
 		{"a fifth less", fifth, []float64{80, 81, 79}, Holds, "a has 0.8 times"},
 		{"a third less", fifth, []float64{80, 66, 80}, DoesNotHold, "the source means 0.75 to 0.85"},
 		{"at the edge", fifth, []float64{80, 80, 84.995}, CannotTell, "0.75 to 0.85"},
+		{"at the edge, with an estimate within", fifth, []float64{80, 80, 84.98}, CannotTell, "0.75 to 0.85"},
 		{"crosses", cross, []float64{120, 100, 80}, Holds, "ahead at 1, behind at 3, level at 2"},
 		{"crosses back", cross, []float64{120, 80, 120}, DoesNotHold, "ahead at 1, 3, behind at 2"},
 		{"crosses the other way", cross, []float64{80, 90, 120}, DoesNotHold, "ahead at 3, behind at 1, 2"},

@@ -97,6 +97,12 @@ func TestRowWarnings(t *testing.T) {
 		{"moved", "bridge", WarnMoved, each("bridge", func(i int, t *record.Trial) {
 			t.Endpoints = []record.Endpoint{{Role: "client", Platform: "ssh a"}, {Role: "server", Platform: []string{"ssh b", "ssh c"}[i/5]}}
 		}), "the machines changed: server from ssh b to ssh c"},
+		{"moved only while it failed", "bridge", WarnMoved, each("bridge", func(i int, t *record.Trial) {
+			t.Endpoints = []record.Endpoint{{Role: "client", Platform: "ssh a"}, {Role: "server", Platform: "ssh b"}}
+			if i == 3 {
+				t.Status, t.Endpoints[1].Platform = record.Failed, "ssh c"
+			}
+		}), ""},
 		{"carried", "bridge", "generator-limited", each("bridge", func(i int, t *record.Trial) {
 			if i < 4 {
 				t.Warnings = []record.Warning{{Code: "generator-limited", Text: "client at 100 %"}, {Code: "generator-limited", Text: "client at 100 %"}}
@@ -187,6 +193,12 @@ func TestRunWarnings(t *testing.T) {
 			}
 		}, WarnBusy, record.EndMaxRounds, "used 0.4 of the machine's one CPU between"},
 		{"little beside it", idle(0.19), "", record.EndMaxRounds, ""},
+		{"other machines, of which one is busy", func(f *record.File) {
+			idle(1.9)(f)
+			for i := range f.Trials {
+				f.Trials[i].CPU.Hosts = []record.HostCPU{{Host: "machine 1", Idle: 1.9}, {Host: "machine 2"}}
+			}
+		}, "", record.EndMaxRounds, ""},
 		{"cut off", func(f *record.File) { f.Truncated = 17 }, WarnTruncated, "", "17 bytes"},
 		{"interrupted", func(f *record.File) { f.Ends[0].Reason, f.Ends[0].Detail = record.EndInterrupted, "SIGINT" },
 			WarnUnfinished, record.EndInterrupted, "interrupted (SIGINT)"},

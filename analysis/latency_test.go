@@ -155,6 +155,15 @@ func TestPercentilesByTime(t *testing.T) {
 	if got := completed(trial).Covered; math.Abs(got-0.9) > 0.001 {
 		t.Errorf("%v of the window covered, want 0.9", got)
 	}
+	mixed, told := trial, trial
+	mixed.Cell.Workload, mixed.Flows = record.LatencyUnderLoad, append(mixed.Flows, record.Flow{Bytes: 1e9})
+	if got := completed(mixed).Covered; math.Abs(got-0.9) > 0.001 {
+		t.Errorf("%v of the window covered beside a stream, want 0.9", got)
+	}
+	told.Covered = 0.42 // by who knows when each transaction began
+	if got := completed(told).Covered; got != 0.42 {
+		t.Errorf("%v of the window covered, where 0.42 is recorded", got)
+	}
 	open := trial
 	open.Cell.Workload = record.PacedRR
 	check(open, record.LatencyP99ByTime, 0)

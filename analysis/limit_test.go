@@ -90,6 +90,7 @@ func TestLimit(t *testing.T) {
 		{"the other way round", func(t *record.Trial) { t.CPU.Server.System, t.Cell.Options.Reverse = 0.95, true }, Limit{By: LimitSender}},
 		{"both", func(t *record.Trial) { t.CPU.Client.System, t.CPU.Server.System = 0.95, 0.99 }, Limit{By: LimitBoth}},
 		{"generator", func(t *record.Trial) { t.CPU.Client.User, t.CPU.Client.System = 0.6, 0.39 }, Limit{By: LimitGenerator}},
+		{"generator that receives", func(t *record.Trial) { t.CPU.Server.User, t.CPU.Server.System = 0.6, 0.39 }, Limit{By: LimitGenerator}},
 		{"two flows on CPUs of their own", func(t *record.Trial) {
 			t.CPU.Client.System, t.CPU.Client.CPUs, t.Cell.Options.Streams = 0.97, []int{0, 1}, 2
 		}, Limit{}},

@@ -78,6 +78,22 @@ func TestNetworksOfDifferentParts(t *testing.T) {
 	}
 }
 
+// TestPairsWithTheBaselineAreOfOnePart checks the same of figures that are compared outside of their row, whichever comes first.
+func TestPairsWithTheBaselineAreOfOnePart(t *testing.T) {
+	res := Analyze(fileOf(cutRounds(8)...))
+	host, _ := rowOf(t, res, "host").Figure(record.Throughput)
+	a, _ := rowOf(t, res, "a").Figure(record.Throughput)
+	for _, c := range []struct {
+		of, with Figure
+		want     float64
+	}{{a, host, 0.8}, {host, a, 1.25}} {
+		r := compare(pairFigures(&c.of, &c.with), record.HigherIsBetter, judgingOf(settings95()))
+		if r == nil || r.N != 8 || math.Abs(r.Low/c.want-1) > 1e-9 || math.Abs(r.High/c.want-1) > 1e-9 {
+			t.Errorf("%s to %s: %+v, want %v in 8 rounds", c.of.cell.Network, c.with.cell.Network, r, c.want)
+		}
+	}
+}
+
 // TestBaselineOfPartsHasOneValuePerRound checks that more trials of the baseline do not make it better known.
 func TestBaselineOfPartsHasOneValuePerRound(t *testing.T) {
 	trials := cutRounds(8)

@@ -17,6 +17,7 @@ func TestInAsManySlices(t *testing.T) {
 		Slices: []record.Slice{slice(0, 100, 1), slice(1, 200, 2), slice(2, 400, 4), slice(3, 800, 8)},
 		Metrics: map[string]record.Metric{
 			record.Throughput: record.Measured(record.Throughput, 6000), record.TransactionRate: record.Measured(record.TransactionRate, 7.5),
+			record.ThroughputPerClient: record.Measured(record.ThroughputPerClient, 3000), record.PacketRate: record.Measured(record.PacketRate, 6),
 			record.LatencyP50: record.Measured(record.LatencyP50, 1e-3), record.LatencyMean: record.Measured(record.LatencyMean, 2e-3),
 		},
 	}
@@ -37,6 +38,8 @@ func TestInAsManySlices(t *testing.T) {
 			}
 		}
 		near(record.Throughput, c.throughput)
+		near(record.ThroughputPerClient, c.throughput/2)
+		near(record.PacketRate, c.throughput/1000)
 		near(record.TransactionRate, c.rate)
 		near(record.LatencyP50, 1e-3)
 		near(record.LatencyMean, 2e-3*7.5/c.rate)

@@ -295,6 +295,13 @@ func TestWindowsThatRiseAreDoubted(t *testing.T) {
 			t.Errorf("%v: %+v, want %s", halves, doubts, want)
 		}
 	}
+	parts := courses(10, rising) // of five rounds
+	for i := range parts {
+		parts[i].Round, parts[i].Part = 1+i/2, 1+i%2
+	}
+	if all := unstationary(k, each(parts), circumstances{}); len(all) > 0 {
+		t.Errorf("two parts of five rounds count as ten: %v", all)
+	}
 	// Too few rounds, and changes too small to matter.
 	slight := func() []uint64 { return []uint64{100, 100, 100, 100, 100, 104, 104, 104, 104, 104} }
 	if all := append(unstationary(k, each(courses(5, rising)), circumstances{}), unstationary(k, each(courses(30, slight)), circumstances{})...); len(all) > 0 {

@@ -133,7 +133,9 @@ func TestOutliers(t *testing.T) {
 		{"above the limit", series(9.75, 9.75, 10.05, 10.35, 11.65), []int{5}},
 		{"all equal but one", series(10, 10, 10, 10, 10, 10, 10, 12), []int{8}},
 		{"close, whatever the score", series(10, 10, 10, 10, 10, 10, 10, 10.4), nil},
+		{"one of as few as possible", series(10, 10, 10, 10, 12), []int{5}},
 		{"too few", series(10, 10, 10, 50), nil},
+		{"too few, of which none are equal", series(9.9, 10, 10.1, 50), nil},
 		{"zeros", series(0, 0, 0, 0, 0, 7), nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

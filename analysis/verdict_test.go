@@ -92,6 +92,17 @@ func TestVerdictsWithoutTheUntested(t *testing.T) {
 	}
 }
 
+// A network that has lost rounds has too few for a verdict by itself, and does not make those of the others too few.
+func TestVerdictsBesideOneWithFewRounds(t *testing.T) {
+	trials := slices.DeleteFunc(several(9, 0.7, 0.8, 0.6, 0.5, 0.4), func(t record.Trial) bool {
+		return t.Round > 6 && t.Cell.Network == "n5"
+	})
+	res := Analyze(fileOf(trials...))
+	if m := res.Multiplicity; m.Different == 0 || m.NotKnown != 2 || slices.Contains(codes(res.Warnings), WarnShort) {
+		t.Errorf("%+v, %+v", m, res.Warnings)
+	}
+}
+
 func TestHolm(t *testing.T) {
 	of := func(ps ...float64) []*Comparison {
 		return record.Each(ps, func(p float64) *Comparison { return &Comparison{P: p, Interval: Interval{Level: 0.95}} })
@@ -250,6 +261,22 @@ func TestExtremesOfOtherRounds(t *testing.T) {
 	}
 	if e := extremes[0]; !e.Highest || e.Network.Network != "known" || e.Ratio.Outcome != Different || e.Shown() {
 		t.Errorf("highest %v: %s, shown %v, %+v", e.Highest, e.Network.Network, e.Shown(), e.Ratio)
+	}
+}
+
+// Networks are ranked by their ratios, not by figures that they owe to the rounds in which they were measured.
+func TestExtremesOnAMachineThatBecomesFaster(t *testing.T) {
+	trials := slices.DeleteFunc(several(16, 0.9, 0.8), func(t record.Trial) bool { return t.Round <= 8 && t.Cell.Network == "n2" })
+	for i := range trials {
+		if m := trials[i].Metrics[record.Throughput]; trials[i].Round > 8 {
+			m.Value *= 2
+			trials[i].Metrics[record.Throughput] = m
+		}
+	}
+	for _, e := range Analyze(fileOf(trials...)).Scenarios[0].Extremes {
+		if first := e.Network.Network == "n1"; e.Kind.Name == record.Throughput && (first != e.Highest || !e.Shown()) {
+			t.Errorf("highest %v: %s, shown %v, %+v", e.Highest, e.Network.Network, e.Shown(), e.Ratio)
+		}
 	}
 }
 
