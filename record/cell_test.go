@@ -237,3 +237,15 @@ func TestLimits(t *testing.T) {
 		t.Errorf("%d rounds, want the 6 of the last process that says", got)
 	}
 }
+
+func TestClosedLoop(t *testing.T) {
+	for _, c := range []struct {
+		workload string
+		rate     int
+		want     bool
+	}{{record.TCPRR, 0, true}, {record.TCPRR, 1000, false}, {record.PacedRR, 0, false}, {record.LatencyUnderLoad, 0, true}, {record.TCPStream, 0, false}} {
+		if got := (record.Cell{Workload: c.workload, Options: record.Options{Rate: c.rate}}).ClosedLoop(); got != c.want {
+			t.Errorf("%s at a rate of %d: %v", c.workload, c.rate, got)
+		}
+	}
+}

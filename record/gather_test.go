@@ -24,3 +24,12 @@ func TestTry(t *testing.T) {
 	}
 	iferr.Error(t, record.Try([]int{1, 3}, do))
 }
+
+func TestMost(t *testing.T) {
+	same := func(n int) int { return n }
+	for want, all := range map[int][]int{9: {3, 9, 2}, 0: {-3, -1}, 4: {4}} {
+		if got := record.Most(all, same); got != want {
+			t.Errorf("the most of %v is %d", all, got)
+		}
+	}
+}
