@@ -139,6 +139,56 @@ func TestUseLeavesOutCPUsThatWereOffline(t *testing.T) {
 	}
 }
 
+// TestUseOfClocksThatCannotBeCompared: idle times by different clocks have no difference, and one that has gone back by some ticks
+// is no reason to leave the CPU out.
+func TestUseOfClocksThatCannotBeCompared(t *testing.T) {
+	from, to := at(1, map[int64]procfs.CPUStat{0: {Idle: 100}}), at(2, map[int64]procfs.CPUStat{0: {Idle: 100.6}})
+	from.Idle, to.Idle = map[int64]float64{0: 200}, map[int64]float64{0: 200.9}
+	from.Clock, to.Clock = ClockTimerList, ClockCPUIdle
+	got, err := Use(from, to, 1)
+	if err != nil || math.Abs(got.Busy-0.4) > 1e-9 || got.Clock != ClockStat {
+		t.Errorf("%+v, %v", got, err)
+	}
+	to.Clock, to.Idle[0] = ClockTimerList, 199.98
+	if got, err := Use(from, to, 1); err != nil || got.Busy != 1 || len(got.PerCPU) != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// TestSpansTogether adds up spans of which one seems to have been idle for longer than it lasted: errors cancel in the sum.
+func TestSpansTogether(t *testing.T) {
+	idle := func(from, to, idle float64, clock string) Span {
+		s := Span{at(from, map[int64]procfs.CPUStat{0: {Idle: 5, User: 7}}), at(to, map[int64]procfs.CPUStat{0: {Idle: 5 + idle, User: 7.25}})}
+		s.From.Clock, s.To.Clock = clock, clock
+		return s
+	}
+	spans := []Span{idle(1, 2, 0.5, ClockTimerList), idle(3, 4, 1.25, ClockTimerList)}
+	sum, elapsed, err := Across(spans)
+	want := record.MachineCPU{Busy: 0.25, Clock: ClockTimerList, PerCPU: []record.CPUSample{{User: 0.5, Idle: 1.75}}}
+	if diff := cmp.Diff(want, sum, nearly); diff != "" || elapsed != 2 || err != nil {
+		t.Errorf("in %v s, %v (-want +got):\n%s", elapsed, err, diff)
+	}
+	if sum, _, _ := Across(append(spans, idle(5, 6, 0.5, ClockCPUIdle))); sum.Clock != ClockStat {
+		t.Errorf("by two clocks, and said to be by %s", sum.Clock)
+	}
+	var b Baseline
+	for _, s := range spans {
+		iferr.Fatal(t, b.Watch(s.From, s.To))
+	}
+	if math.Abs(b.Rate()-0.125) > 1e-9 {
+		t.Errorf("%v CPU seconds per second, want 0.125", b.Rate())
+	}
+}
+
+// TestTicksDivideTheTime checks that the parts of a process's CPU time are in the proportion of its ticks.
+func TestTicksDivideTheTime(t *testing.T) {
+	from := ProcessTime{at: time.Unix(1, 0), total: 3, user: 1, system: 2}
+	to := ProcessTime{at: time.Unix(3, 0), total: 4.2, user: 1.25, system: 2.75}
+	if got := Between("p", from, to, 1); math.Abs(got.User-0.15) > 1e-9 || math.Abs(got.System-0.45) > 1e-9 {
+		t.Errorf("%+v, want 0.15 of user time and 0.45 of the system's", got)
+	}
+}
+
 func TestUseNeedsTime(t *testing.T) {
 	s := at(1, map[int64]procfs.CPUStat{0: {}})
 	later := at(2, s.CPUs)
