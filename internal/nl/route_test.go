@@ -1,6 +1,7 @@
 package nl_test
 
 import (
+	"fmt"
 	"net"
 	"testing"
 
@@ -63,5 +64,36 @@ func TestRouteDevices(t *testing.T) {
 			}
 		}
 		return nil
+	})
+}
+
+// TestRouteTableTellsRoutesApart has routes to one destination, by metric and by family, and says over which device each leads, also if
+// another one has its name later.
+func TestRouteTableTellsRoutesApart(t *testing.T) {
+	ns := pair(t, 0)
+	in(t, ns[0], func(n *nl.NS) error {
+		if err := n.Up("eth0"); err != nil {
+			return err
+		}
+		l, err := n.Link("eth0")
+		if err != nil {
+			return err
+		}
+		_, dst, _ := net.ParseCIDR("198.19.0.0/24")
+		for _, metric := range []int{5, 7} {
+			if err := n.RouteAdd(&netlink.Route{Dst: dst, LinkIndex: l.Attrs().Index, Priority: metric}); err != nil {
+				return err
+			}
+		}
+		if err := n.Lead("eth0", nl.Default(false), nl.Default(true)); err != nil {
+			return err
+		}
+		all, err := n.RouteTable()
+		for _, to := range []string{"198.19.0.0/24 metric 5", "198.19.0.0/24 metric 7", "default", "default (IPv6) metric 1024"} {
+			if got, want := all[to], fmt.Sprintf("dev eth0 (%d)", l.Attrs().Index); got != want {
+				t.Errorf("%s leads %q, want %q: %v", to, got, want, all)
+			}
+		}
+		return err
 	})
 }
