@@ -3,12 +3,18 @@ package plumb_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/internal/testutil/iferr"
+	"nettoll/network"
+	"nettoll/platform"
+	"nettoll/record"
+	"nettoll/sampler"
 )
 
 const lasts = 100 * time.Millisecond
@@ -56,5 +62,76 @@ func TestHopOfAnEndpointThatIsNotSeen(t *testing.T) {
 	_, err := (&plumb.Node{Endpoint: place{}, Device: "eth0"}).Hop().Read(t.Context())
 	if err == nil || err.Error() != "c: its devices cannot be read: its network namespace is not known" {
 		t.Error(err)
+	}
+}
+
+// reader is an agent that has read a device.
+type reader sampler.Counted
+
+// Call implements network.Agent.
+func (r reader) Call(_ context.Context, _ string, _, out any) error {
+	*out.(*sampler.Counted) = sampler.Counted(r)
+	return nil
+}
+
+// TestHopHasAllThatADeviceCounts has the counts of a device in a list, or from an agent, which alone knows what IP has received.
+func TestHopHasAllThatADeviceCounts(t *testing.T) {
+	device := nl.Interface{Name: "eth0", Kind: "veth", Index: 1, Peer: 2, Home: 3, Master: 4, MTU: 5, Packets: 6, Bytes: 7, In: 8, InBytes: 9}
+	listed := network.Count{Packets: 6, Bytes: 7, InPackets: 8, InBytes: 9, MTU: 5, At: network.Joint{Kind: "veth", Index: 1, Peer: 2, Home: 3, Master: 4}}
+	asked := listed
+	asked.IP = 10
+	list := func(context.Context) ([]nl.Interface, error) { return []nl.Interface{{Name: "lo"}, device}, nil }
+	agent := reader{Interface: device, IP: 10}
+	for name, c := range map[string]struct {
+		from plumb.Devices
+		want network.Count
+	}{
+		"listed": {plumb.Devices{List: list}, listed}, "asked": {plumb.Devices{Agent: agent}, asked},
+		"both": {plumb.Devices{List: list, Agent: agent}, listed}, "both, and by IP": {plumb.Devices{List: list, Agent: agent, ByIP: true}, asked},
+	} {
+		if got, err := c.from.Hop("h1c1", "eth0").Read(t.Context()); err != nil || got != c.want {
+			t.Errorf("%s: %+v, %v, want %+v", name, got, err, c.want)
+		}
+	}
+}
+
+// called is a host, or a container, with a name.
+type called struct {
+	platform.Host
+	name string
+}
+
+func (c called) Name() string          { return c.name }
+func (called) Uplink() platform.Uplink { return platform.Uplink{Device: "up0"} }
+
+// TestPathsBetweenContainers checks that a path has every device on it, and which of them must not be crossed.
+func TestPathsBetweenContainers(t *testing.T) {
+	one, two := &plumb.Host{Host: called{name: "h1"}}, &plumb.Host{Host: called{name: "h2"}}
+	on := func(h *plumb.Host, name string) *plumb.Node {
+		return &plumb.Node{Endpoint: called{name: name}, Host: h, Device: "eth0", Port: "veth-" + name}
+	}
+	side := func(at *plumb.Node, peer *plumb.Host, _ network.Family) []network.Hop {
+		if peer == at.Host {
+			return []network.Hop{at.Host.Hop("br0")}
+		}
+		return []network.Hop{at.Host.Hop("br0"), at.Host.Hop("vxlan0")}
+	}
+	for _, c := range []struct {
+		to   *plumb.Node
+		want []string
+	}{
+		{on(two, "b"), []string{"a/eth0", "h1/veth-a", "h1/br0", "h1/vxlan0", "h1/up0", "h2/up0", "h2/vxlan0", "h2/br0", "h2/veth-b", "b/eth0"}},
+		{on(one, "b"), []string{"a/eth0", "h1/veth-a", "h1/br0", "not h1/up0", "h1/br0", "h1/veth-b", "b/eth0"}},
+	} {
+		hops := plumb.Common(plumb.Across(side))(on(one, "a"), c.to, network.IPv4)
+		got := record.Each(hops, func(h network.Hop) string {
+			if !h.Common {
+				t.Errorf("%s is not said to be one that others use, too", h.Name)
+			}
+			return map[bool]string{true: "not "}[h.Absent] + h.Name
+		})
+		if !slices.Equal(got, c.want) {
+			t.Errorf("to %s: %v, want %v", c.to.Host.Name(), got, c.want)
+		}
 	}
 }
