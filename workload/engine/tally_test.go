@@ -32,6 +32,8 @@ func TestTally(t *testing.T) {
 			datagrams{Expected: 1, Received: 1}},
 		{"socket full", []read{{900, []int64{1}, 3}, {1500, []int64{4, 9}, 7}, {2100, []int64{50}, 40}},
 			datagrams{Expected: 8, Received: 2, Lost: 2, Dropped: 4}},
+		{"socket full before the window, and nothing after it", []read{{900, []int64{1}, 3}, {1500, []int64{4, 9}, 4}},
+			datagrams{Expected: 8, Received: 2, Lost: 5, Dropped: 1}},
 		{"more drops than are missing", []read{{1500, []int64{1, 3}, 5}},
 			datagrams{Expected: 3, Received: 2, Dropped: 1}},
 		{"reordered", []read{{1500, []int64{1, 3, 2, 5, 4}, 0}},
@@ -42,6 +44,8 @@ func TestTally(t *testing.T) {
 			datagrams{Expected: 2, Received: 3, Reordered: 1}},
 		{"of the window, after it", []read{{1500, []int64{1, 4}, 0}, {2500, []int64{3, 5}, 0}},
 			datagrams{Expected: 4, Received: 2, Lost: 1}},
+		{"just further back than is remembered", []read{{1500, []int64{recent + 10, 10}, 0}},
+			datagrams{Expected: recent + 10, Received: 2, Reordered: 1, Lost: recent + 8}},
 		{"further back than is remembered", []read{{1500, []int64{recent + 10, 9, 9}, 0}},
 			datagrams{Expected: recent + 10, Received: 3, Reordered: 2, Lost: recent + 7}},
 		{"numbers that use a place again", []read{{1500, []int64{7, recent + 7, recent + 7, 7 + 3*recent, 6 + 2*recent}, 0}},
@@ -61,6 +65,26 @@ func TestTally(t *testing.T) {
 				t.Errorf("got  %+v\nwant %+v", got, c.want)
 			}
 		})
+	}
+}
+
+// TestSharesOfDatagrams checks what each metric is a share of.
+func TestSharesOfDatagrams(t *testing.T) {
+	var sum datagrams
+	sum.add(datagrams{Expected: 600, Received: 300, Lost: 200, Dropped: 30, Reordered: 20, Duplicates: 60, Jitter: 3e9})
+	sum.add(datagrams{Expected: 400, Received: 340, Lost: 40, Dropped: 20, Reordered: 15, Duplicates: 0, Jitter: 1e9})
+	for _, streams := range []bool{true, false} {
+		got := map[string]record.Metric{}
+		sum.metrics(got, 2, streams)
+		want := map[string]float64{record.Loss: 0.24}
+		if streams {
+			want = map[string]float64{record.Loss: 0.24, record.ReceiverDrops: 0.05, record.Reordering: 0.05, record.Duplicates: 60.0 / 700, record.Jitter: 2}
+		}
+		for name, share := range want {
+			if m, has := got[name]; !has || !near(m.Value, share) || len(got) != len(want) {
+				t.Errorf("streams %v: %s is %v, want %v; %d metrics", streams, name, m.Value, share, len(got))
+			}
+		}
 	}
 }
 
@@ -197,12 +221,13 @@ func TestTrainArrives(t *testing.T) {
 	}
 }
 
+// TestStrangeDatagramsAreNotCounted has strangers among the datagrams, and one that comes twice: its payload counts once.
 func TestStrangeDatagramsAreNotCounted(t *testing.T) {
 	f, from := receiver(t, record.Options{MessageSize: 100}, 0)
 	negative := streamDatagram(-1, 100)
 	stranger := streamDatagram(5, 100)
 	stranger[0]++
-	for _, b := range [][]byte{negative, stranger, stranger[:10], {}, hello(testCookie, 0), streamDatagram(1, 100)} {
+	for _, b := range [][]byte{negative, stranger, stranger[:10], {}, hello(testCookie, 0), streamDatagram(1, 100), streamDatagram(1, 100)} {
 		if _, err := from.Write(b); err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +240,9 @@ func TestStrangeDatagramsAreNotCounted(t *testing.T) {
 		}
 		sum += n
 	}
-	if got, want := *f.tally.figures(), (datagrams{Expected: 1, Received: 1}); got != want || sum != 100 {
+	got := *f.tally.figures()
+	got.Jitter = 0
+	if want := (datagrams{Expected: 1, Received: 1, Duplicates: 1}); got != want || sum != 100 {
 		t.Errorf("got %+v and %d bytes, want %+v and 100", got, sum, want)
 	}
 }

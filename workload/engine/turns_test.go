@@ -80,6 +80,27 @@ func TestFirstReadOfATurnClosesTheWindowBefore(t *testing.T) {
 	}
 }
 
+// TestFirstReadOfATurnAfterItsWindowOpened checks that what such a read brings has come since the turn began, whether or not it also
+// closes the window before.
+func TestFirstReadOfATurnAfterItsWindowOpened(t *testing.T) {
+	for _, silent := range []bool{false, true} {
+		f := inTurns(upload())
+		stepTo(f, 500, 5)
+		if !silent {
+			stepTo(f, 1500, 500)
+			stepTo(f, 2100, 600)
+		}
+		stepTo(f, 12500, 1500) // 500 of them in the window
+		stepTo(f, 13100, 600)  // likewise
+		if w := f.past[0]; w.silent != silent || silent && w.inside() != 0 {
+			t.Errorf("%v in the first window, silent: %v", w.inside(), w.silent)
+		}
+		if w := f.past[1]; !near(w.inside(), 1000) || w.silent {
+			t.Errorf("after a window that is silent (%v): %v in the next, silent: %v", silent, w.inside(), w.silent)
+		}
+	}
+}
+
 // TestColdTurns has streams and transactions that are too late for a window, in one of three turns.
 func TestColdTurns(t *testing.T) {
 	for _, k := range []kind{upload(), exchange()} {
@@ -491,5 +512,135 @@ func TestWhatATurnFinished(t *testing.T) {
 		if got := p.finishedIn(turn, []int64{3311, 0}); got[0] != want || got[1] != 0 {
 			t.Errorf("turn %d finished %v, want %d", turn+1, got, want)
 		}
+	}
+}
+
+// told gives the parties of a trial what they report of flows that have all finished as much.
+func told(t *trial, total int64) {
+	for _, p := range t.parties() {
+		n := len(p.flows)
+		p.left = stopResult{
+			Totals: slices.Repeat([]int64{total}, n), Conns: make([]int64, n), Datagrams: make([]*datagrams, n),
+			TCP: slices.Repeat([]*record.TCPInfo{{}}, n),
+		}
+	}
+}
+
+// pairsOf returns pairs of clients and one server.
+func pairsOf(clients ...string) (pairs []workload.Pair) {
+	server := newEndpoint("s")
+	for _, name := range clients {
+		pairs = append(pairs, workload.Pair{Client: newEndpoint(name), Server: server, Addr: loopback4, Listen: loopback4, Port: 5001})
+	}
+	return pairs
+}
+
+// TestSumsOfTurns adds up a cold turn and two others of two clients with two flows each.
+func TestSumsOfTurns(t *testing.T) {
+	const window = 100 * time.Millisecond
+	tr, err := plan(workload.Job{
+		Workload: record.TCPRR, Options: record.Options{Streams: 2, RequestSize: 100, ResponseSize: 300}, Duration: window, Pairs: pairsOf("a", "b"),
+	})
+	iferr.Fatal(t, err)
+	tr.inTurns = true
+	told(tr, 100)
+	some := newLatencies()
+	some.add(1000)
+	for i, p := range tr.parties() { // the server is the first
+		for turn := range int64(3) {
+			r := startResult{CPU: cpuTime{User: float64(turn + 1), System: float64(5 * (turn + 1))}}
+			if p.role == client {
+				r.windowResult = windowResult{
+					Units: []float64{float64(10 * (turn + 1)), float64(5 * (turn + 1))}, Ended: slices.Repeat([]float64{1.5 * float64(turn+1)}, partsOfWindow),
+					Covered: int64(i) * 1e6 * (turn + 1), Unfinished: turn + int64(i), From: []int64{20*turn + 3, 10*turn + 2}, // some before the first turn
+				}
+			}
+			p.window.Turns = append(p.window.Turns, r)
+		}
+		if p.role == client {
+			p.left.Left = []int{3, 0, 7}
+			p.window.Counted, err = encodeSum([]*latencies{some})
+			iferr.Fatal(t, err)
+		}
+	}
+	each, err := tr.turnResults(3)
+	iferr.Fatal(t, err)
+	for i, transactions := range []uint64{35, 30, 135} {
+		conns := uint64(0)
+		if i == 0 {
+			conns = 2
+		}
+		want := workload.Crossed{Bytes: 400 * transactions, Fewer: 100 * transactions, Transactions: transactions, Conns: conns}
+		if one := each[i]; !slices.Equal(one.Crossed, []workload.Crossed{want, want}) || one.Bytes != 400*30*uint64(i+1) {
+			t.Errorf("turn %d: %d bytes in its window, %+v, want %+v", i+1, one.Bytes, one.Crossed, want)
+		}
+		if left := []string{"6 bytes", "", "14 bytes"}[i]; len(each[i].Warnings) != len(strings.Fields(left))/2 || left != "" && !strings.HasPrefix(each[i].Warnings[0].Text, left) {
+			t.Errorf("turn %d: %+v, want %q", i+1, each[i].Warnings, left)
+		}
+	}
+	r, err := tr.together(each, 1)
+	iferr.Fatal(t, err)
+	if r.Window != 2*window || r.Metrics[record.TransactionRate].Value != 750 || r.Flows[0].Transactions != 50 || r.Flows[3].Transactions != 25 || r.Latency.Count != 2 {
+		t.Errorf("in %v: %+v, %+v, %+v", r.Window, r.Metrics, r.Flows, r.Latency)
+	}
+	if !near(r.Covered, 15e6/(4*0.2e9)) || r.Latency.Unfinished != 12 || len(r.Warnings) != 1 {
+		t.Errorf("%v covered, %d unfinished, %+v", r.Covered, r.Latency.Unfinished, r.Warnings)
+	}
+	if c, s := r.Client, r.Server; c.User != 10 || c.System != 50 || s.User != 5 || s.System != 25 {
+		t.Errorf("CPU times are %+v and %+v", c, s)
+	}
+	for i, n := range r.Course.Transactions {
+		if n != 15 {
+			t.Errorf("part %d has %v transactions", i, n)
+		}
+	}
+}
+
+// TestScheduledTransactionsCoverNothing: the time of one is from when it was due, and that of several can be the same.
+func TestScheduledTransactionsCoverNothing(t *testing.T) {
+	for name, want := range map[string]float64{record.TCPRR: 0.5, record.PacedRR: 0} {
+		tr, err := plan(workload.Job{Workload: name, Duration: time.Second, Pairs: pairsOf("a")})
+		iferr.Fatal(t, err)
+		tr.clients[0].window.Covered = int64(time.Second / 2)
+		if got := tr.covered(); got != want {
+			t.Errorf("%s: %v covered, want %v", name, got, want)
+		}
+	}
+}
+
+// TestMuteInAllTurns checks that a flow is mute if it is so in every turn.
+func TestMuteInAllTurns(t *testing.T) {
+	var sum startResult
+	for i, mute := range [][]int{{0, 1, 3}, {1, 2, 3}, {1, 0}} {
+		sum.add(startResult{windowResult: windowResult{Mute: mute}}, i == 0)
+	}
+	if !slices.Equal(sum.Mute, []int{1}) {
+		t.Errorf("flows %v are mute", sum.Mute)
+	}
+}
+
+// TestSumsOfBothDirections has two clients whose streams to the server carry more than those from it.
+func TestSumsOfBothDirections(t *testing.T) {
+	tr, err := plan(workload.Job{Workload: record.TCPBidir, Duration: time.Second, Pairs: pairsOf("a", "b"), Options: record.Options{Streams: 1}})
+	iferr.Fatal(t, err)
+	told(tr, 1000)
+	for _, p := range tr.parties() {
+		got := 500.0
+		if p.role == client {
+			got, p.left.Totals = 100, []int64{400, 400}
+		}
+		p.window.Cold = 1
+		p.window.Units, p.window.Bytes = slices.Repeat([]float64{got}, len(p.flows)), slices.Repeat([]float64{got / 10}, partsOfWindow)
+	}
+	r, err := tr.result()
+	iferr.Fatal(t, err)
+	if want := (workload.Crossed{Bytes: 1400, Fewer: 400, Conns: 2}); !slices.Equal(r.Crossed, []workload.Crossed{want, want}) {
+		t.Errorf("%+v crossed, want %+v for each", r.Crossed, want)
+	}
+	if r.Bytes != 1200 || r.Metrics[record.Throughput].Value != 9600 || r.Course.Bytes[9] != 70 || r.Metrics[record.Retransmits].Unit == "" {
+		t.Errorf("%d bytes, %+v, %+v", r.Bytes, r.Metrics, r.Course)
+	}
+	if len(r.Warnings) != 1 || !strings.HasPrefix(r.Warnings[0].Text, "3 of 4 flows had received nothing") {
+		t.Errorf("%+v", r.Warnings)
 	}
 }
