@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/procfs"
 
 	"nettoll/internal/testutil/iferr"
+	"nettoll/network"
 	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/sampler"
@@ -107,6 +108,10 @@ func TestTurnsThatWereReadLate(t *testing.T) {
 			{from: read(0, 0, 0.5), to: read(1, 0.6, -1), crossed: 100, counted: 75, window: 0.75},
 			{from: read(2, 0.6, 0.5), to: read(3, 1, -1), crossed: 300, counted: 225, window: 0.75},
 		}, 0},
+		{"all but one, in which nothing crossed", []turnUse{
+			{from: read(0, 0, -1), to: read(1, 0.6, 0.5), crossed: 100, counted: 75, window: 0.75},
+			{from: read(2, 0.6, -1), to: read(3, 1, -1), window: 0.75},
+		}, 0},
 		{"none, and the machine was held up", []turnUse{
 			{from: read(0, 0, -1), to: read(4, 0, -1), crossed: 100, counted: 75, window: 0.75}, second,
 		}, 0},
@@ -135,6 +140,34 @@ func TestTurnsThatWereReadLate(t *testing.T) {
 	w = watcher{at: &machines{all: []*machine{{name: "a", idle: idle}, {name: "b", idle: idle}}}, turns: []turnUse{{from: late(0, 0), to: late(1, 0.6), window: 0.75}}}
 	if use, _, err := w.use(0.75, 0); err != nil || !slices.Equal(use.Hosts, []record.HostCPU{{Host: "a"}, {Host: "b"}}) || use.Machine.Known() {
 		t.Errorf("%+v, %v", use, err)
+	}
+}
+
+// TestShareOfTheWindowInATurn has a turn of a second, in whose window of half a second three quarters of its payload crossed: the window
+// has as much of what was used for the traffic, and half of what is used in any case.
+func TestShareOfTheWindowInATurn(t *testing.T) {
+	idle := &sampler.Baseline{Busy: 0.3, Watched: 1}
+	read := func(second, idle, daemon float64) edge {
+		used := []sampler.ProcessTime{sampler.Used(time.Unix(0, int64(second*1e9)), time.Duration(daemon*1e9))}
+		return edge{machines: []sampler.Snapshot{idling(second, idle), idling(second, idle)}, daemons: used, nodes: [][]sampler.ProcessTime{used}}
+	}
+	w := watcher{
+		at:      &machines{all: []*machine{{name: "a", idle: idle}, {name: "b", idle: idle}}},
+		daemons: []network.Daemon{{Name: "flanneld"}}, served: []served{{NodeDaemons: network.NodeDaemons{Names: []string{"kubelet"}}}},
+		turns: []turnUse{{from: read(0, 0, 0), to: read(1, 0.2, 0.4), crossed: 100, counted: 75, window: 0.5}},
+	}
+	use, doubts, err := w.use(0.5, 0.6)
+	if err != nil || len(doubts) > 0 || len(use.Hosts) != 2 || len(use.Daemons) != 1 || len(use.NodeDaemons) != 1 {
+		t.Fatalf("%+v, %v, %v", use, doubts, err)
+	}
+	one := 0.75*0.5 + 0.3*0.5 // of a machine
+	for what, v := range map[string][2]float64{
+		"both machines": {use.Machine.Busy, 2 * one}, "a": {use.Hosts[0].Busy, one}, "b": {use.Hosts[1].Busy, one},
+		"the daemon": {use.Daemons[0].Total(), 0.75 * 0.4}, "the node's daemon": {use.NodeDaemons[0].CPU, 0.5 * 0.4},
+	} {
+		if math.Abs(v[0]-v[1]) > 1e-9 {
+			t.Errorf("%s: %v CPU seconds, want %v", what, v[0], v[1])
+		}
 	}
 }
 

@@ -91,14 +91,20 @@ func TestLittleOfAStreamOnAnothersNetwork(t *testing.T) {
 	const payload = 1 << 20
 	other := &player{attempt: &attempt{t: &record.Trial{Cell: record.Cell{Network: "veth"}}, proof: &proof{hops: []network.Hop{hop("h1/w0", network.Device, false)}}}}
 	p := &player{attempt: &attempt{t: &record.Trial{}, proof: &proof{hops: []network.Hop{hop("h1/v0", network.Device, false)}, pairs: [][]int{{0}}}}}
-	at := func(n uint64) turnEdge {
-		return turnEdge{hops: map[*player][]network.Count{p: {bytes(n)}}, firsts: map[*player]network.Count{other: bytes(n)}}
-	}
-	p.readings = []turnReading{{before: at(0), after: at(payload)}}
 	p.each = []workload.Result{{}, {Crossed: []workload.Crossed{{Bytes: payload}}}}
-	const want = "in turn 1 of 1: 1048576 bytes crossed h1/w0 of veth, although it was not that network's turn"
-	if got, _ := p.astray(); got != want {
-		t.Errorf("%q, want %q", got, want)
+	for _, byIP := range []bool{false, true} { // what the other network's device counts, or what IP receives by it
+		at := func(n uint64) turnEdge {
+			others := bytes(n)
+			if byIP {
+				others = network.Count{IP: 1 + n}
+			}
+			return turnEdge{hops: map[*player][]network.Count{p: {bytes(n)}}, firsts: map[*player]network.Count{other: others}}
+		}
+		p.readings = []turnReading{{before: at(0), after: at(payload)}}
+		const want = "in turn 1 of 1: 1048576 bytes crossed h1/w0 of veth, although it was not that network's turn"
+		if got, _ := p.astray(); got != want {
+			t.Errorf("counted by IP %v: %q, want %q", byIP, got, want)
+		}
 	}
 }
 
@@ -171,7 +177,9 @@ func TestSlowStreamOverAnotherCard(t *testing.T) {
 				counted += c.crosses
 				p.readings = append(p.readings, turnReading{before: before, after: at()})
 				counted += payload // of the other
-				p.each = append(p.each, workload.Result{Crossed: []workload.Crossed{{Bytes: payload}}, Flows: []record.Flow{{}}})
+				p.each = append(p.each, workload.Result{
+					Crossed: []workload.Crossed{{Bytes: payload, Transactions: payload / 40, Fewer: payload / 2}}, Flows: []record.Flow{{}},
+				})
 			}
 			if got, _ := p.astray(); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)

@@ -83,6 +83,22 @@ func TestMixedTrafficHasNoSharedFigures(t *testing.T) {
 	}
 }
 
+// TestThroughputOfAClient checks that a client is a process, of which a container can have several.
+func TestThroughputOfAClient(t *testing.T) {
+	for _, c := range []struct {
+		clients, processes int
+		want               float64
+	}{{1, 0, 0}, {2, 0, 6e9}, {1, 3, 4e9}, {2, 3, 2e9}} {
+		trial := record.Trial{Cell: record.Cell{Clients: c.clients, Processes: c.processes}, Metrics: map[string]record.Metric{
+			record.Throughput: record.Measured(record.Throughput, 12e9),
+		}}
+		addShares(&trial)
+		if m := trial.Metrics[record.ThroughputPerClient]; m.Value != c.want {
+			t.Errorf("%d containers of %d processes: %v bit/s, want %v", c.clients, c.processes, m.Value, c.want)
+		}
+	}
+}
+
 // TestPartsOfTransactionsCost has flows that ended less than half a transaction each, beside one that ended some.
 func TestPartsOfTransactionsCost(t *testing.T) {
 	trial := record.Trial{

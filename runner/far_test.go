@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -54,19 +55,26 @@ func between(ahead, within, apart time.Duration) *player {
 func TestTurnsByTheClockThatIsKnownBest(t *testing.T) {
 	const us, ms = time.Microsecond, time.Millisecond
 	well, badly := between(time.Minute, 5*ms, 10*us), between(time.Minute+30*ms, 40*ms, 20*us)
-	known, err := timesOf(t.Context(), []*player{badly, nil, well})
-	iferr.Fatal(t, err)
-	for _, p := range []*player{well, badly} {
-		if p.ahead == nil || *p.ahead != time.Minute {
-			t.Errorf("its first server is %v ahead", p.ahead)
+	for _, players := range [][]*player{{badly, nil, well}, {well, badly}} {
+		known, err := timesOf(t.Context(), players)
+		iferr.Fatal(t, err)
+		for _, p := range []*player{well, badly} {
+			if p.ahead == nil || *p.ahead != time.Minute {
+				t.Errorf("its first server is %v ahead", p.ahead)
+			}
+		}
+		for at, want := range map[*AgentEndpoint]time.Duration{
+			badly.links[0].server: time.Minute, badly.links[0].client: time.Minute + time.Hour, well.links[0].client: time.Minute + time.Hour,
+		} {
+			if got := known[at.client]; got != want {
+				t.Errorf("an agent's clock is %v ahead, want %v", got, want)
+			}
 		}
 	}
-	for at, want := range map[*AgentEndpoint]time.Duration{
-		badly.links[0].server: time.Minute, badly.links[0].client: time.Minute + time.Hour, well.links[0].client: time.Minute + time.Hour,
-	} {
-		if got := known[at.client]; got != want {
-			t.Errorf("an agent's clock is %v ahead, want %v", got, want)
-		}
+	elsewhere := between(time.Minute, 5*ms, us)
+	elsewhere.at.of[elsewhere.links[0].server].boot = "c"
+	if _, err := timesOf(t.Context(), []*player{between(time.Minute, 40*ms, us), elsewhere}); err == nil || !strings.Contains(err.Error(), "may be 40ms apart") {
+		t.Errorf("servers on two machines: error %v", err)
 	}
 	here := &player{attempt: &attempt{proof: &proof{}, watch: &watcher{}, at: &machines{}}, standing: clocked{}}
 	if _, err := timesOf(t.Context(), []*player{between(time.Minute, us, 2*ms)}); err == nil || !strings.Contains(err.Error(), "it took no turns, since clocks of the machines may be 2ms apart") {
@@ -110,13 +118,14 @@ func TestLateIsWhatWasReadLate(t *testing.T) {
 		"the other too late":      {-while, 2 * while, -while, true, false},
 		"what may be in the turn": {-while, -while, while / 2, false, true},
 	} {
-		a := &farAgent{known: map[string]int{}, edges: map[int]int{}}
+		const ahead = time.Hour
+		a := &farAgent{ahead: ahead, known: map[string]int{}, edges: map[int]int{}}
 		for _, h := range []network.Hop{own.proof.hops[0], other.proof.hops[0], may} {
 			a.ask(0, hopQuestion(h), 0)
 		}
 		next, mono := time.Now(), sampler.Monotonic()
 		found := func(after time.Duration) sampler.Found {
-			return sampler.Found{Result: json.RawMessage(`{"Bytes": 1}`), Over: mono + int64(after)}
+			return sampler.Found{Result: json.RawMessage(`{"Bytes": 1}`), Over: mono + int64(ahead+after)}
 		}
 		a.took = []sampler.Reading{{found(c.own), found(c.other), found(c.may)}}
 		e, some := edgeBetween(t.Context(), nil, own, all)
@@ -130,6 +139,41 @@ func TestLateIsWhatWasReadLate(t *testing.T) {
 	own.proof.hops[0].Read = func(context.Context) (c network.Count, err error) { return c, nil }
 	if _, some := edgeBetween(t.Context(), nil, own, all); !some {
 		t.Error("a hop is read here, and nothing is said to be left to read here")
+	}
+}
+
+// askedLater is an agent that is told what to read at which times. What it reads then is the number of the time.
+type askedLater struct{ moments []sampler.Moment }
+
+// Call implements network.Agent.
+func (a *askedLater) Call(_ context.Context, _ string, in, out any) error {
+	a.moments = in.(sampler.Series).Moments
+	for i := range a.moments {
+		*out.(*[]sampler.Reading) = append(*out.(*[]sampler.Reading), sampler.Reading{{Result: json.RawMessage(fmt.Sprintf(`{"Bytes": %d}`, i))}})
+	}
+	return nil
+}
+
+// TestAgentsReadByTheirOwnClocks has an agent whose clock is an hour ahead.
+func TestAgentsReadByTheirOwnClocks(t *testing.T) {
+	a := &askedLater{}
+	hop := network.Hop{Name: "h2/eth0", Kind: network.Device, Asked: &network.Asked{
+		Agent: a, Count: func(answer func(any) error) (c network.Count, err error) {
+			err = answer(&c)
+			return c, err
+		},
+	}}
+	p := &player{attempt: &attempt{proof: &proof{hops: []network.Hop{hop}}, at: &machines{}, watch: &watcher{}}}
+	now, mono := time.Now(), sampler.Monotonic()
+	f := farEdgesOf(t.Context(), []*player{p}, []*player{p}, []time.Time{now, now.Add(time.Minute)}, times{a: time.Hour})
+	f.taking.Wait()
+	for i, want := range []time.Duration{time.Hour, time.Hour + time.Minute} {
+		if len(a.moments) != 2 || time.Duration(a.moments[i].At-mono).Round(time.Minute) != want {
+			t.Errorf("it reads at %+v, by a clock that was %d", a.moments, mono)
+		}
+		if c, _, err := f.count(i, hop); err != nil || c.Bytes != uint64(i) {
+			t.Errorf("reading %d is %+v, %v", i, c, err)
+		}
 	}
 }
 

@@ -47,6 +47,8 @@ func TestFindings(t *testing.T) {
 				s.ends[i].Offloads = nil
 			}
 		}, []string{record.FoundChecksums, "although the sender completes them: something on the path corrupts packets"}},
+		{"checksums of a sender without offload", func(s *evidence) { s.counted["h1c1/TcpInCsumErrors"], s.ends[0].Offloads = 7, nil },
+			[]string{record.FoundChecksums, "although the sender completes them"}},
 		{"connection tracking is full", func(s *evidence) {
 			s.counted["h1/conntrack.drop"], s.counted["h1/conntrack.insert_failed"], s.counted["h1/conntrack.early_drop"] = 70, 10, 3
 			s.counted["h1c1/conntrack.drop"] = 5
@@ -92,6 +94,11 @@ func TestFindings(t *testing.T) {
 		}, nil},
 		{"tunnel over a tunnel", func(s *evidence) { s.uplinks["h2"] = device{"h2", "wg0", "wireguard", 1500} },
 			[]string{record.FoundNested, "h2/vxlan0 (vxlan) is a tunnel inside the tunnel h2/wg0 (wireguard)"}},
+		{"the hosts' own tunnel", func(s *evidence) {
+			s.uplinks = map[string]device{"h1": {"h1", "wg0", "wireguard", 1510}, "h2": {"h2", "wg0", "wireguard", 1510}}
+			s.path = []device{s.uplinks["h2"], s.uplinks["h1"]}
+			s.paths[0] = s.path
+		}, nil},
 		{"two tunnels on the path", func(s *evidence) { s.paths[0] = append(s.paths[0], device{"h1", "gre1", "gre", 1500}) },
 			[]string{record.FoundNested, "h1/vxlan0 (vxlan) is a tunnel inside the tunnel h1/gre1 (gre)"}},
 		{"tunnels to two hosts", func(s *evidence) {
@@ -142,6 +149,11 @@ func TestBlackHole(t *testing.T) {
 		if ok != (c.want != "") || ok && !strings.Contains(f.warning().Text, c.want) {
 			t.Errorf("%s: %v, %q, want %q", c.name, ok, f.warning().Text, c.want)
 		}
+	}
+	small := ends[0]
+	small.MTU = 1400
+	if f, ok := blackHole(small, ends[1], sampler.Reached{There: 1400, Back: 1450}, false); ok {
+		t.Errorf("all that the client can send crosses: %q", f.warning().Text)
 	}
 }
 

@@ -56,6 +56,19 @@ func TestHopsThatMayBeCrossed(t *testing.T) {
 	}
 }
 
+// TestEndThatDoesNotCountWhatItReceives has the device of an endpoint count its acknowledgements only. What IP has received there
+// tells how much must have crossed a device on the path.
+func TestEndThatDoesNotCountWhatItReceives(t *testing.T) {
+	const payload, acks = 10 << 20, 1 << 10
+	end := hop("h2c1/eth0", network.Device, false, network.Count{IP: 500}, network.Count{Bytes: acks, IP: 500 + acks + payload})
+	p, err := begin(t.Context(), [][]network.Hop{{end, mayBe("h2/tunnel", bytes(0), bytes(payload)), mayBe("h2/other", bytes(0), bytes(payload/4))}})
+	iferr.Fatal(t, err)
+	hops, err := p.finish(t.Context(), []workload.Crossed{{Bytes: payload}})
+	if want := []string{"h2c1/eth0", "h2/tunnel"}; err != nil || !slices.Equal(namesOf(hops), want) {
+		t.Errorf("the path is %v, %v, want %v", namesOf(hops), err, want)
+	}
+}
+
 // TestCardThatMayBeCrossedCountsLate has a network card count the payload when all other devices have, as with drivers that renew
 // counters once a second, and another one not at all.
 func TestCardThatMayBeCrossedCountsLate(t *testing.T) {
@@ -92,8 +105,8 @@ func TestHopsThatOthersCrossInTheirTurns(t *testing.T) {
 		}
 		p.spans = append(p.spans, span{at(1000*turn, 4000*turn), at(1000*turn+1000, 4000*turn+10)})
 	}
-	// In this one, the node's own device could not be read at first.
-	p.spans = append(p.spans, span{[]network.Count{bytes(2000), {}, bytes(8000)}, []network.Count{bytes(7000), {Bytes: 7000, At: port}, bytes(8000)}})
+	// In this one, the node's devices could not be read at first.
+	p.spans = append(p.spans, span{[]network.Count{bytes(2000), {}, {}}, []network.Count{bytes(7000), {Bytes: 7000, At: port}, {Bytes: 8000, At: network.Joint{Index: 5}}}})
 	hops, err := p.finish(t.Context(), []workload.Crossed{{Bytes: 1900}})
 	if want := []string{"h2c1/eth0", "h2/own"}; err != nil || !slices.Equal(namesOf(hops), want) {
 		t.Errorf("the path is %v, %v, want %v", namesOf(hops), err, want)
@@ -118,6 +131,11 @@ func TestLateReadingsOfWhatMayBeCrossed(t *testing.T) {
 		r.before.unsure = true
 		return r
 	}
+	lateFirst := func(n uint64) turnReading {
+		r := turn(n, false, nil)
+		r.before.late = true
+		return r
+	}
 	unread := errors.New("no such device")
 	for name, c := range map[string]struct {
 		turns []turnReading
@@ -128,6 +146,7 @@ func TestLateReadingsOfWhatMayBeCrossed(t *testing.T) {
 		"all late":       {[]turnReading{turn(1, true, nil), turn(3, true, nil)}, 0, []uint64{1, 3}},
 		"not read":       {[]turnReading{turn(1, true, nil), turn(3, false, unread)}, 0, []uint64{1}},
 		"nothing in one": {[]turnReading{turn(1, false, nil), turn(3, true, nil)}, 1, []uint64{3}},
+		"late at first":  {[]turnReading{lateFirst(1), turn(3, false, nil)}, 0, []uint64{3}},
 		"none":           {nil, 0, nil},
 		"one unsure":     {[]turnReading{turn(1, true, nil), unsure(3), turn(5, false, nil)}, 0, []uint64{5}},
 		"unsure or late": {[]turnReading{turn(1, true, nil), unsure(3)}, 0, []uint64{3}},

@@ -32,7 +32,8 @@ func (p place) Start(context.Context, platform.Command) (platform.Process, error
 			sampler.MethodEndpoint: agent.Typed(func(context.Context, netip.Addr) (record.Endpoint, error) {
 				return record.Endpoint{Device: "eth0", Driver: "fake", MTU: 1500}, nil
 			}),
-			sampler.MethodRoute: agent.Typed(func(context.Context, netip.Addr) (string, error) { return "dev eth0", nil }),
+			sampler.MethodCondition: agent.Typed(func(context.Context, sampler.Condition) (string, error) { return "", nil }),
+			sampler.MethodRoute:     agent.Typed(func(context.Context, netip.Addr) (string, error) { return "dev eth0", nil }),
 			sampler.MethodAnswer: agent.Typed(func(ctx context.Context, _ sampler.Answer) (struct{}, error) {
 				<-ctx.Done()
 				return struct{}{}, nil

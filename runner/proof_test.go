@@ -96,8 +96,9 @@ func TestAstray(t *testing.T) {
 	}{
 		{record.Endpoint{Name: "h1c1", Host: "h1", Device: "eth0"}, ""},
 		{record.Endpoint{Name: "h1c1", Host: "h1", Device: "x0"}, "wrong path: h1c1 sends by its x0, and not by h1c1/eth0"},
-		{record.Endpoint{Name: "h1c1", Host: "h1", Device: "lo"}, ""},   // to itself
-		{record.Endpoint{Name: "h1", Host: "h1", Device: "lo"}, ""},     // a host, whose devices lead to containers
+		{record.Endpoint{Name: "h1c1", Host: "h1", Device: "lo"}, ""}, // to itself
+		{record.Endpoint{Name: "h1", Host: "h1", Device: "lo"}, ""},   // a host, whose devices lead to containers
+		{record.Endpoint{Name: "h1", Host: "h1", Device: "veth1"}, ""},
 		{record.Endpoint{Name: "h1c2", Host: "h1", Device: "eth0"}, ""}, // no device of its is on the path
 	} {
 		if got := astray([]record.Endpoint{c.end}, hops); got != c.said {
@@ -187,6 +188,11 @@ func TestTransactionsArePackets(t *testing.T) {
 		if enough := after.Bytes >= size*transactions || c.ok; ok != enough {
 			t.Errorf("%d bytes crossed a %s that packs: %v, want %v", after.Bytes, c.kind, ok, enough)
 		}
+		p.hops[0].Packs, p.hops[0].Common = false, true // if it must not be crossed, the packets may be those of others
+		_, ok = p.judge([]network.Count{after}, []workload.Crossed{{Bytes: size * transactions, Conns: 1, Transactions: transactions}})
+		if want := c.ok || c.absent; ok != want {
+			t.Errorf("%d of %d transactions crossed a %s that others use, too: %v, want %v", c.part, transactions, c.kind, ok, want)
+		}
 	}
 }
 
@@ -215,6 +221,9 @@ func TestOneDirectionCannotStandForTheOther(t *testing.T) {
 		{"datagrams are not acknowledged", stream, true, false, ofBytes(0, 650*mib, 0), "", true},
 		{"both streams", both, false, false, ofBytes(500*mib, 600*mib, 0), "", true},
 		{"one of two streams, with what else there is", both, false, false, ofBytes(100*mib, 1000*mib, 0), "path not proved: 104857600 bytes crossed h1/br0 in one of the two directions, at least 524288000 must have", false},
+		{"the other of two streams", both, false, false, ofBytes(1000*mib, 100*mib, 0), "path not proved: 104857600 bytes crossed h1/br0 in one of the two directions, at least 524288000 must have", false},
+		{"one of two streams, and half of the other", both, false, false, ofBytes(300*mib, 1000*mib, 0), "path not proved: 314572800 bytes crossed h1/br0 in one of the two directions, at least 524288000 must have", true},
+		{"a few of small transactions", workload.Crossed{Bytes: 4000, Transactions: 2000, Fewer: 2000}, false, false, ofPackets(300, 300), "path not proved: 600 packets crossed h1/br0, there were 2000 transactions", false},
 		{"both requests and responses", exchanges, false, false, ofPackets(2000, 2001), "", true},
 		{"requests twice", exchanges, false, false, ofPackets(5000, 100), "path not proved: 100 packets crossed h1/br0 in one of the two directions, at least 2000 must have", false},
 		{"responses twice, packed", exchanges, false, true, ofPackets(100, 5000), "", true},
@@ -227,6 +236,11 @@ func TestOneDirectionCannotStandForTheOther(t *testing.T) {
 			hops, ok := p.judge([]network.Count{c.after}, []workload.Crossed{c.crossed})
 			if got := verdict(hops); ok != (c.said == "") || got != c.said || hops[0].Bytes != c.after.Bytes {
 				t.Errorf("%v, %q, %+v", ok, got, hops[0])
+			}
+			p.before[0].IP, c.after.IP = 1, 1+c.after.Bytes/2 // the device has counted what IP has
+			hops, _ = p.judge([]network.Count{c.after}, []workload.Crossed{c.crossed})
+			if got := verdict(hops); got != c.said {
+				t.Errorf("where IP counts, too: %q", got)
 			}
 			turn := &player{attempt: &attempt{t: &record.Trial{}, proof: p}, each: []workload.Result{{}, {
 				Crossed: []workload.Crossed{c.crossed}, Flows: []record.Flow{{Transactions: c.crossed.Transactions}},
@@ -312,7 +326,7 @@ func TestSharedHopMustCarryThePayloadOfAllItsPairs(t *testing.T) {
 
 func TestFinishWaitsForCountersThatComeLate(t *testing.T) {
 	late := hop("h1/proxy", network.Proxy, false, bytes(0), bytes(0), bytes(500), bytes(1000))
-	p, err := begin(t.Context(), [][]network.Hop{{late}})
+	p, err := begin(t.Context(), [][]network.Hop{{late, hop("h1/br0", network.Device, false, bytes(0), bytes(1000))}})
 	iferr.Fatal(t, err)
 	hops, err := p.finish(t.Context(), []workload.Crossed{{Bytes: 1000}})
 	if err != nil || verdict(hops) != "" {
@@ -320,17 +334,18 @@ func TestFinishWaitsForCountersThatComeLate(t *testing.T) {
 	}
 }
 
-// TestFinishWaitsForNetworkCards has a card whose driver renews its counters only now and then.
+// TestFinishWaitsForNetworkCards has a card whose driver renews its counters only now and then, and a process that gets no CPU before.
 func TestFinishWaitsForNetworkCards(t *testing.T) {
 	const renewed = lateDevice + 300*time.Millisecond
 	var began time.Time
-	card := network.Hop{Name: "h1/ens1", Kind: network.Device, Common: true, Read: func(context.Context) (network.Count, error) {
+	read := func(context.Context) (network.Count, error) {
 		if began.IsZero() || time.Since(began) < renewed {
 			return bytes(0), nil
 		}
 		return bytes(1000), nil
-	}}
-	p, err := begin(t.Context(), [][]network.Hop{{card}})
+	}
+	card := network.Hop{Name: "h1/ens1", Kind: network.Device, Common: true, Read: read}
+	p, err := begin(t.Context(), [][]network.Hop{{card, {Name: "h1/proxy", Kind: network.Proxy, Read: read}}})
 	iferr.Fatal(t, err)
 	began = time.Now()
 	hops, err := p.finish(t.Context(), []workload.Crossed{{Bytes: 1000}})

@@ -10,8 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"nettoll/plan"
 	"nettoll/platform"
 	"nettoll/record"
+	"nettoll/workload"
 )
 
 // counted is an endpoint that uses a constant share of a CPU from its beginning on, and takes some
@@ -125,4 +127,85 @@ func TestContainersOfWhichOneDoesNotTell(t *testing.T) {
 			})
 		})
 	}
+}
+
+// rested is traffic of two pairs, each of two flows, of whose payload two thirds cross in the windows, except in turns that do not count.
+type rested struct {
+	w   *world
+	job workload.Job
+}
+
+func (rested) Notice() time.Duration    { return 0 }
+func (rested) Gap() time.Duration       { return 5 * time.Millisecond }
+func (rested) Clocks() *workload.Clocks { return nil }
+func (rested) Close()                   {}
+
+func (r rested) Turns(_ context.Context, when workload.Turns) (each []workload.Result, together workload.Result, err error) {
+	metrics := map[string]record.Metric{record.Throughput: record.Measured(record.Throughput, 1e6)}
+	for i, begins := range when.Begins {
+		time.Sleep(time.Until(begins))
+		one := workload.Result{Window: r.job.Duration, Metrics: metrics, Crossed: []workload.Crossed{{Bytes: 900}, {Bytes: 2100}}}
+		if i >= plan.Cold {
+			one.Bytes, one.Flows = 2000, []record.Flow{{Bytes: 400}, {Bytes: 200}, {Bytes: 1000}, {Bytes: 400}}
+			together.Window, together.Bytes = together.Window+one.Window, together.Bytes+one.Bytes
+		} else {
+			one.Crossed[1].Bytes = 9100
+		}
+		each = append(each, one)
+		r.w.crossed.Add(one.Crossed[0].Bytes + one.Crossed[1].Bytes)
+	}
+	together.Metrics, together.Flows = metrics, each[len(each)-1].Flows
+	return each, together, nil
+}
+
+// TestFiguresOfTurnsAreThoseOfTheirWindows checks the slices of a trial, and the CPU time of its containers: from one edge of a turn to
+// the other they use half of a CPU, and the windows' share of that is their payload's.
+func TestFiguresOfTurnsAreThoseOfTheirWindows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		share := func(name string) platform.Endpoint { return &busy{place(name), began} }
+		b := newBench(&way{name: "host", endpoint: share}, &way{name: "bridge", endpoint: share})
+		for i := range b.Cells {
+			b.Cells[i].Clients = 2
+		}
+		tool := b.Tools["fake"]
+		tool.Drives[0].Turns = true
+		tool.Stand = func(_ context.Context, job workload.Job) (workload.Standing, error) {
+			return rested{w: b.w, job: job}, nil
+		}
+		b.Tools["fake"] = tool
+		b.Settings.Turns, b.Settings.Congestion, b.Settings.MaxRounds, b.Settings.Duration = true, "cubic", 1, 0.3
+		end, err := b.run(t, t.Context())
+		ends(t, end, err, record.EndMaxRounds, 1)
+		turn, first := plan.TurnOf(record.TCPStream, false), math.Inf(1)
+		for _, tr := range b.trials {
+			if tr.Status != record.OK || tr.CPU == nil || len(tr.Slices) != 3 || len(tr.CPU.Containers) != 3 {
+				t.Fatalf("%+v", tr)
+			}
+			for _, c := range tr.CPU.Containers {
+				if want := 3 * 0.5 * turn.Length().Seconds() * 2 / 3; math.Abs(c.CPU-want) > 1e-6 {
+					t.Errorf("%s of %s used %v CPU seconds, want %v", c.Name, tr.Cell.Network, c.CPU, want)
+				}
+			}
+			for _, s := range tr.Slices {
+				first = min(first, s.At)
+				if places := s.At / turn.Length().Seconds(); s.Bytes != 2000 || s.Window != turn.Slice.Seconds() || math.Abs(places-math.Round(places)) > 1e-6 {
+					t.Errorf("a slice of %s is %+v", tr.Cell.Network, s)
+				}
+			}
+		}
+		if len(b.trials) != 2 || first != 0 {
+			t.Errorf("%d trials, of which the first slice is at %v s", len(b.trials), first)
+		}
+	})
+}
+
+// busy is an endpoint that uses half of a CPU from its beginning on.
+type busy struct {
+	place
+	began time.Time
+}
+
+func (b *busy) Facts() platform.Facts {
+	return platform.Facts{CPUTime: func(context.Context) (time.Duration, error) { return time.Since(b.began) / 2, nil }}
 }
