@@ -749,3 +749,28 @@ func TestSlices(t *testing.T) {
 		}
 	}
 }
+
+// TestRoomIsThatOfTheNarrowest checks how many networks can stand at once where platforms have room for different numbers: what stands
+// alone in any case takes none of it, and networks of which no two can are no twins here.
+func TestRoomIsThatOfTheNarrowest(t *testing.T) {
+	rooms := map[string]Room{"two": {AtOnce: 2}, "three": {AtOnce: 3, Single: true}, "apart": {AtOnce: 1, Apart: true}, "any": {}}
+	able := func(networks ...string) Able {
+		cells := record.Each(networks, func(name string) record.Cell {
+			return record.Cell{Network: strings.TrimSuffix(name, "!"), Hosts: 1, Clients: 1, Setup: record.Setup{Policies: map[bool]int{true: mostPolicies + 1}[strings.HasSuffix(name, "!")]}}
+		})
+		return AbleTo(cells, record.Settings{}, func(network string) Room { return rooms[network] }, nil)
+	}
+	for _, c := range []struct {
+		networks []string
+		room     int
+		bounded  bool
+	}{
+		{[]string{"two", "three", "apart", "any"}, 2, false},
+		{[]string{"two", "three!"}, 1, true},
+		{[]string{"two!"}, 1, false},
+	} {
+		if a := able(c.networks...); a.Room != c.room || a.Bounded("two") != c.bounded || a.Bounded("any") || a.alone("apart") != slices.Contains(c.networks, "apart") {
+			t.Errorf("%v: room for %d, bounded %v", c.networks, a.Room, a.Bounded("two"))
+		}
+	}
+}
