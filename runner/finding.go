@@ -306,7 +306,7 @@ func (ev evidence) narrowest() (by device, size int) {
 	}
 	for _, d := range ev.path {
 		wide(d, d.mtu)
-		if up, ok := ev.uplinks[d.host]; ok && overheads[d.kind] > 0 {
+		if up, ok := ev.uplinks[d.host]; ok && up != d && overheads[d.kind] > 0 {
 			wide(d, up.mtu-overheads[d.kind])
 		}
 	}

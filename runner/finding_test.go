@@ -95,7 +95,7 @@ func TestFindings(t *testing.T) {
 		{"tunnel over a tunnel", func(s *evidence) { s.uplinks["h2"] = device{"h2", "wg0", "wireguard", 1500} },
 			[]string{record.FoundNested, "h2/vxlan0 (vxlan) is a tunnel inside the tunnel h2/wg0 (wireguard)"}},
 		{"the hosts' own tunnel", func(s *evidence) {
-			s.uplinks = map[string]device{"h1": {"h1", "wg0", "wireguard", 1510}, "h2": {"h2", "wg0", "wireguard", 1510}}
+			s.uplinks = map[string]device{"h1": {"h1", "wg0", "wireguard", 1500}, "h2": {"h2", "wg0", "wireguard", 1500}}
 			s.path = []device{s.uplinks["h2"], s.uplinks["h1"]}
 			s.paths[0] = s.path
 		}, nil},
