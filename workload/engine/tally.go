@@ -100,12 +100,15 @@ func (t *tally) count(number int64) bool {
 	late := number <= t.highest
 	bit := uint64(1) << (number % 64)
 	word := &t.seen[number/64%int64(len(t.seen))]
-	again := late && t.highest-number < recent && *word&bit != 0
+	known := t.highest-number < recent // otherwise a newer number has its place
+	again := late && known && *word&bit != 0
 	if !late {
 		t.forget(number)
 		t.highest = number
 	}
-	*word |= bit
+	if known {
+		*word |= bit
+	}
 	if t.open && !again && number > t.low && (!t.shut || number <= t.high) {
 		t.arrived++
 	}

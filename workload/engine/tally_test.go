@@ -48,6 +48,8 @@ func TestTally(t *testing.T) {
 			datagrams{Expected: recent + 10, Received: 2, Reordered: 1, Lost: recent + 8}},
 		{"further back than is remembered", []read{{1500, []int64{recent + 10, 9, 9}, 0}},
 			datagrams{Expected: recent + 10, Received: 3, Reordered: 2, Lost: recent + 7}},
+		{"further back, in the place of a newer one", []read{{1500, []int64{1, recent + 10, 5, recent + 5}, 0}},
+			datagrams{Expected: recent + 10, Received: 4, Reordered: 2, Lost: recent + 6}},
 		{"numbers that use a place again", []read{{1500, []int64{7, recent + 7, recent + 7, 7 + 3*recent, 6 + 2*recent}, 0}},
 			datagrams{Expected: 7 + 3*recent, Received: 4, Duplicates: 1, Reordered: 1, Lost: 3 + 3*recent}},
 		{"nothing in the window", []read{{900, []int64{1}, 0}, {2500, []int64{2}, 0}}, datagrams{}},
