@@ -17,6 +17,9 @@ import (
 // transaction begins when one ends. Percentiles are not changed: those of single slices are not recorded, and a median of
 // transactions is hardly moved by the few that a slow slice has.
 func inAsMany(t, of *record.Trial) *record.Trial {
+	if len(t.Slices) == 0 || len(of.Slices) == 0 {
+		return t
+	}
 	out := *t
 	out.Metrics = maps.Clone(t.Metrics)
 	scale := func(share float64, names ...string) {
@@ -33,33 +36,35 @@ func inAsMany(t, of *record.Trial) *record.Trial {
 	bytes := func(s record.Slice) float64 { return float64(s.Bytes) }
 	transactions := func(s record.Slice) float64 { return float64(s.Transactions) }
 	window := func(s record.Slice) float64 { return s.Window }
-	scale(inNearest(t.Slices, of.Slices, bytes, window), record.Throughput, record.ThroughputPerClient, record.PacketRate)
-	rate := inNearest(t.Slices, of.Slices, transactions, window)
+	near := nearest(t.Slices, of.Slices)
+	scale(greater(near, t.Slices, bytes, window), record.Throughput, record.ThroughputPerClient, record.PacketRate)
+	rate := greater(near, t.Slices, transactions, window)
 	scale(rate, record.TransactionRate)
 	if t.Cell.Workload != record.PacedRR {
 		scale(1/rate, record.LatencyMean)
 	}
 	// The cost rests on the slices whose CPU time is known.
 	known := func(s record.Slice) bool { return s.CPU != nil }
-	costs, ofCosts := record.Those(t.Slices, known), record.Those(of.Slices, known)
 	cpu := func(s record.Slice) float64 { return *s.CPU }
-	scale(inNearest(costs, ofCosts, cpu, bytes), record.CPUPerGB)
-	scale(inNearest(costs, ofCosts, cpu, transactions), record.CPUPerTransaction)
+	all := record.Those(t.Slices, known)
+	near = nearest(all, record.Those(of.Slices, known))
+	scale(greater(near, all, cpu, bytes), record.CPUPerGB)
+	scale(greater(near, all, cpu, transactions), record.CPUPerTransaction)
 	return &out
 }
 
-// inNearest returns by which factor the ratio of two sums over slices of a baseline is greater in those that are nearest to a cell's,
-// one for each, than in all. It is 1 if the baseline has no more.
-func inNearest(base, cell []record.Slice, of, per func(record.Slice) float64) float64 {
-	if len(cell) == 0 || len(base) <= len(cell) {
-		return 1
-	}
-	ratio := func(all []record.Slice) float64 { return record.Sum(all, of) / record.Sum(all, per) }
-	return ratio(nearest(base, cell)) / ratio(base)
+// greater returns by which factor the ratio of two sums is greater over some slices than over all.
+func greater(some, all []record.Slice, of, per func(record.Slice) float64) float64 {
+	ratio := func(s []record.Slice) float64 { return record.Sum(s, of) / record.Sum(s, per) }
+	return ratio(some) / ratio(all)
 }
 
-// nearest returns one slice of a baseline for each slice of a cell, beginning with those that are closest to each other.
+// nearest returns one slice of a baseline for each slice of a cell, beginning with those that are closest to each other; all of the
+// baseline's if it has no more, or the cell has none.
 func nearest(base, cell []record.Slice) []record.Slice {
+	if len(cell) == 0 || len(base) <= len(cell) {
+		return base
+	}
 	type pair struct{ base, cell int }
 	var all []pair
 	for i := range base {
