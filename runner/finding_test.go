@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"nettoll/network"
 	"nettoll/record"
 	"nettoll/sampler"
 )
@@ -162,5 +163,22 @@ func TestEndpointsMadeAlike(t *testing.T) {
 		if got := alikeMTU(record.Cell{MTU: under}); got != want {
 			t.Errorf("on an underlay of %d: an MTU of %d, want %d", under, got, want)
 		}
+	}
+}
+
+// TestDevicesThatThePayloadMustNotCross are no part of the path whose MTUs are compared, and nor is what is not known.
+func TestDevicesThatThePayloadMustNotCross(t *testing.T) {
+	s := &session{network: &network.Network{}, known: map[string]device{}}
+	for _, name := range []string{"eth0", "br0", "up0"} {
+		s.known["h1/"+name] = device{"h1", name, "veth", 1500}
+	}
+	ends := agents{}
+	client, server := ends.in(named("h1c1"), "client", 0), ends.in(named("h1c2"), "server", 0)
+	l := link{client: client, server: server, hops: []network.Hop{
+		{Name: "h1/br0", Kind: network.Device}, {Name: "h1/up0", Kind: network.Device, Absent: true}, {Name: "h1/rule", Kind: network.Rule}, {Name: "h2/eth0", Kind: network.Device},
+	}}
+	ev, err := s.evidence(&record.Trial{}, []link{l})
+	if err != nil || !slices.Equal(record.Each(ev.path, device.String), []string{"h1/br0"}) || len(ev.paths) != 1 || len(ev.paths[0]) != 1 {
+		t.Errorf("%+v, %v, want h1/br0 alone", ev.path, err)
 	}
 }

@@ -3,12 +3,18 @@ package plumb_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"nettoll/internal/netns"
 	"nettoll/internal/nl"
+	"nettoll/internal/nl/nft"
 	"nettoll/internal/plumb"
 	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
@@ -133,5 +139,43 @@ func TestPathsBetweenContainers(t *testing.T) {
 		if !slices.Equal(got, c.want) {
 			t.Errorf("to %s: %v, want %v", c.to.Host.Name(), got, c.want)
 		}
+	}
+}
+
+// TestHopOfSeveralRules has datagrams meet one rule or the other: together they prove the path.
+func TestHopOfSeveralRules(t *testing.T) {
+	all, err := netns.New(t.Context(), 1, func() error { return nil })
+	iferr.Fatal(t, err)
+	defer all[0].Close()
+	ns := all[0].Path()
+	iferr.Fatal(t, nl.With(ns, func(n *nl.NS) error { return n.Up("lo") }))
+	fw, err := nft.New(ns, "tested")
+	iferr.Fatal(t, err)
+	defer fw.Close()
+	rule := func(port int) nft.Rule {
+		c := fw.BaseChain(fmt.Sprint("to-", port), nft.Input, false)
+		return c.Rule(nft.Ports(unix.IPPROTO_UDP, port, port), nft.Return())
+	}
+	hop := plumb.RuleHop(&plumb.Host{Host: called{name: "h1"}}, "rule of two", network.Rule, rule(20001), rule(20002))
+	iferr.Fatal(t, fw.Commit())
+	for port, times := range map[int]int{20001: 1, 20002: 2, 20003: 4} {
+		for range times {
+			iferr.Fatal(t, netns.Do(ns, func() error {
+				conn, err := net.Dial("udp4", fmt.Sprint("127.0.0.1:", port))
+				if err != nil {
+					return err
+				}
+				defer conn.Close()
+				_, _ = conn.Write(make([]byte, 100)) // refused, since nothing listens there, after it has met the rules
+				return nil
+			}))
+		}
+	}
+	const each = 20 + 8 + 100
+	if got, err := hop.Read(t.Context()); err != nil || got.Packets != 3 || got.Bytes != 3*each {
+		t.Errorf("%+v, %v, want 3 packets of %d bytes", got, err, each)
+	}
+	if hop.Name != "h1/rule-of-two" {
+		t.Error(hop.Name)
 	}
 }
