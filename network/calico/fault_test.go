@@ -70,3 +70,16 @@ func TestLostPolicies(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestNewConnectionsMeetOutgoingNAT checks that hosts have the rule that Calico's own manifests have for IPv4 alone: it costs every
+// new connection something, although it translates only what leaves the pools.
+func TestNewConnectionsMeetOutgoingNAT(t *testing.T) {
+	host, _ := built(t, "calico-bgp")
+	for program, want := range map[string]bool{"iptables-nft-save": true, "ip6tables-nft-save": false} {
+		var rules strings.Builder
+		iferr.Fatal(t, nsexec.Run(t.Context(), host, platform.Command{Path: program, Args: []string{"-t", "nat"}, Stdout: &rules}))
+		if got := strings.Contains(rules.String(), "-j MASQUERADE"); got != want {
+			t.Errorf("%s: translates what leaves the pools: %v, want %v\n%s", program, got, want, rules.String())
+		}
+	}
+}

@@ -107,6 +107,7 @@ func (t variant) describePools(st *store) {
 		spec := fields{
 			"cidr": plumb.Segment(six).String(), "blockSize": plumb.Subnet(0, false).Bits(), "nodeSelector": "all()",
 			"ipipMode": mode(ipip), "vxlanMode": mode(vxlan), "allowedUses": []string{"Workload", "Tunnel"},
+			"natOutgoing": !six, // as Calico's manifests have it: new connections meet its rule, which translates none of nettoll's
 		}
 		name := "pool4"
 		if six {
