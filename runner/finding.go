@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"nettoll/internal/oneline"
@@ -102,7 +103,7 @@ func wrongMTU(ev evidence) (f finding, ok bool) {
 	}
 	const cut, cut6 = "IpFragCreates", "Ip6FragCreates"
 	switch where, n := greatest(ev.counted, endNames(ev.ends), cut, cut6); {
-	case n > 0 && ev.tcp:
+	case n > 0 && len(ev.sizes) == 0:
 		return finding{
 			record.FoundFragmentation, fmt.Sprintf("%s sent %d fragments of packets, as TCP itself does not: something else there sent them", where, n),
 			"find out what sends them (tcpdump), and measure again without it",
@@ -110,7 +111,7 @@ func wrongMTU(ev evidence) (f finding, ok bool) {
 	case n > 0:
 		return finding{
 			record.FoundFragmentation, fmt.Sprintf("%s sent its datagrams in %d fragments: with headers they are larger than the MTU of %d", where, n, wide.MTU),
-			"send smaller datagrams (--message-size), unless fragmentation is what you want to measure",
+			fmt.Sprintf("send smaller datagrams (%s), unless fragmentation is what you want to measure", strings.Join(ev.sizes, ", ")),
 		}, true
 	}
 	if where, n := greatest(ev.counted, ev.hosts, cut, cut6); n > ev.probes {
@@ -174,7 +175,7 @@ func blackHole(client, server record.Endpoint, r sampler.Reached, announced bool
 
 // evidence holds the facts and counters of a trial in which findings are looked for.
 type evidence struct {
-	tcp     bool // the payload is in no datagrams
+	sizes   []string // the flags of the sizes of its datagrams; nil if the payload is in none
 	ends    []record.Endpoint
 	flows   []record.Flow
 	counted map[string]uint64 // growth of counters, by "<where>/<counter>"
@@ -228,8 +229,8 @@ func (s *session) devices() (map[string]device, error) {
 
 // evidence collects the evidence of a trial. It leaves out hosts whose namespaces cannot be read.
 func (s *session) evidence(t *record.Trial, links []link) (evidence, error) {
-	udp := t.Cell.Workload == record.UDPStream || t.Cell.Workload == record.UDPRR
-	ev := evidence{tcp: !udp, ends: t.Endpoints, flows: t.Flows, counted: t.Counters, uplinks: map[string]device{}, probes: s.network.Fragments}
+	sizes := map[string][]string{record.UDPStream: {"--message-size"}, record.UDPRR: {"--request-size", "--response-size"}}
+	ev := evidence{sizes: sizes[t.Cell.Workload], ends: t.Endpoints, flows: t.Flows, counted: t.Counters, uplinks: map[string]device{}, probes: s.network.Fragments}
 	known, err := s.devices()
 	if err != nil {
 		return ev, err

@@ -14,6 +14,7 @@ import (
 func twoHosts() evidence {
 	offloads := map[string]bool{"tx-checksum": true}
 	ev := evidence{
+		sizes: []string{"--request-size", "--response-size"},
 		ends: []record.Endpoint{
 			{Name: "h2c1", Role: "client", Host: "h2", Device: "eth0", MTU: 1450, Offloads: offloads},
 			{Name: "h1c1", Role: "server", Host: "h1", Device: "eth0", MTU: 1450, Offloads: offloads},
@@ -68,9 +69,9 @@ func TestFindings(t *testing.T) {
 			[]string{record.FoundFragmentation, "lower the containers' MTU by the size of the encapsulation"}},
 		{"a sender cuts its own datagrams, and hosts what they put together", func(s *evidence) {
 			s.counted["h2c1/IpFragCreates"], s.counted["h2/IpFragCreates"] = 30, 30
-		}, []string{record.FoundFragmentation, "h2c1 sent its datagrams in 30 fragments", "--message-size"}},
+		}, []string{record.FoundFragmentation, "h2c1 sent its datagrams in 30 fragments", "(--request-size, --response-size)"}},
 		{"something else in a TCP client's container cuts datagrams", func(s *evidence) {
-			s.tcp, s.counted["h2c1/IpFragCreates"] = true, 30
+			s.sizes, s.counted["h2c1/IpFragCreates"] = nil, 30
 		}, []string{record.FoundFragmentation, "h2c1 sent 30 fragments of packets, as TCP itself does not"}},
 		{"a few wrong checksums among many segments", func(s *evidence) {
 			s.counted["h1c1/TcpInSegs"], s.counted["h1c1/TcpInCsumErrors"] = 9000, 5
@@ -177,7 +178,10 @@ func TestDevicesThatThePayloadMustNotCross(t *testing.T) {
 	l := link{client: client, server: server, hops: []network.Hop{
 		{Name: "h1/br0", Kind: network.Device}, {Name: "h1/up0", Kind: network.Device, Absent: true}, {Name: "h1/rule", Kind: network.Rule}, {Name: "h2/eth0", Kind: network.Device},
 	}}
-	ev, err := s.evidence(&record.Trial{}, []link{l})
+	ev, err := s.evidence(&record.Trial{Cell: record.Cell{Workload: record.UDPRR}}, []link{l})
+	if !slices.Contains(ev.sizes, "--request-size") {
+		t.Errorf("sizes of its datagrams: %v", ev.sizes)
+	}
 	if err != nil || !slices.Equal(record.Each(ev.path, device.String), []string{"h1/br0"}) || len(ev.paths) != 1 || len(ev.paths[0]) != 1 {
 		t.Errorf("%+v, %v, want h1/br0 alone", ev.path, err)
 	}
