@@ -443,19 +443,20 @@ func ending(f *record.File) (record.End, bool) {
 	return f.Ends[len(f.Ends)-1], true
 }
 
-// emulated returns which machine is emulated in software: that of the run, or another that an endpoint is on; empty if none is.
-func emulated(f *record.File) string {
-	if f.Run.Machine.Virtual == record.Emulated {
-		return "the machine"
+// machineThat returns the first machine that is as asked, that of the run or another that an endpoint is on, and which one it is;
+// "" if none is.
+func machineThat(f *record.File, is func(record.Machine) bool) (which string, m record.Machine) {
+	if is(f.Run.Machine) {
+		return "the machine", f.Run.Machine
 	}
 	for _, t := range f.Trials {
 		for _, e := range t.Endpoints {
-			if e.Machine != nil && e.Machine.Virtual == record.Emulated {
-				return "the machine of " + cmp.Or(e.Platform, e.Name)
+			if e.Machine != nil && is(*e.Machine) {
+				return "the machine of " + cmp.Or(e.Platform, e.Name), *e.Machine
 			}
 		}
 	}
-	return ""
+	return "", m
 }
 
 // measured reports whether any cell has figures.
@@ -470,9 +471,13 @@ func measured(res Result) bool {
 
 // runDoubts returns the warnings about the run as a whole.
 func runDoubts(f *record.File, res Result, in circumstances) (out warnings) {
-	if which := emulated(f); which != "" {
+	if which, _ := machineThat(f, func(m record.Machine) bool { return m.Virtual == record.Emulated }); which != "" {
 		out.add(WarnEmulated, "measure on real hardware, or under a hypervisor with hardware support (KVM)",
 			"%s is emulated in software: no figure here says anything about performance", which)
+	}
+	if which, m := machineThat(f, func(m record.Machine) bool { return m.Power.FollowsLoad() }); which != "" {
+		out.add(WarnFrequency, "choose the governor performance before measuring (cpupower frequency-set -g performance)",
+			"the busier the CPUs of %s are, the higher is their clock frequency (cpufreq %s): at low load, a network that needs more CPU time has faster CPUs, and seems to cost less than it does", which, m.Power.Frequency())
 	}
 	if used, cpus := othersUse(f); used > busyLimit*float64(cpus) {
 		all := "one CPU"

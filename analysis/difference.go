@@ -73,7 +73,11 @@ func machineFacts(e record.Endpoint) []fact {
 	if e.Machine == nil {
 		return nil
 	}
-	return []fact{{"CPU", strings.TrimSpace(e.Machine.Arch + " " + e.Machine.CPUModel)}, {"kernel", e.Machine.Kernel}}
+	all := []fact{
+		{"CPU", strings.TrimSpace(e.Machine.Arch + " " + e.Machine.CPUModel)}, {"kernel", e.Machine.Kernel},
+		{"cpufreq", e.Machine.Power.Frequency()}, {"cpuidle", e.Machine.Power.Idle()},
+	}
+	return slices.DeleteFunc(all, func(f fact) bool { return f.value == "" })
 }
 
 // interrupts is a fact that irqbalance changes every few seconds while a machine stays as it is.

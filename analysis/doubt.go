@@ -15,32 +15,33 @@ import (
 
 // Codes of the warnings that analysis adds to those recorded in trials.
 const (
-	WarnTooFewRounds  = "too-few-rounds"      // no interval or test at the level
-	WarnNotPrecise    = "not-precise"         // a limit was reached before the wanted precision
-	WarnShort         = "too-few-for-verdict" // no verdict possible among the number of comparisons
-	WarnNoNative      = "no-native"           // nothing to compare with
-	WarnUnpaired      = "unpaired"            // rounds in which native is missing
-	WarnNotMeasured   = "not-measured"        // planned, never tried
-	WarnSteal         = "steal"               // the hypervisor took CPU time
-	WarnBusy          = "busy-machine"        // other work used a large share of the CPUs throughout
-	WarnDrift         = "drift"               // native has a trend
-	WarnNoisy         = "noisy"               // native varies from round to round
-	WarnOutliers      = "outliers"            // single values far from the others
-	WarnDiffers       = "differs"             // endpoints are not set up like native's
-	WarnFailed        = "failed-trials"       // some or all trials broke
-	WarnInvalid       = "invalid-trials"      // some or all trials are invalid: their path is not proved, for example
-	WarnSkipped       = "skipped-trials"      // skipped in some rounds, measured in others
-	WarnHistogram     = "corrupt-histogram"   // latencies that cannot be read
-	WarnUnknownMetric = "unknown-metric"      // figures that this version does not know
-	WarnPlacement     = "placement"           // the scheduler chose the CPUs
-	WarnTruncated     = "truncated"           // the last line is incomplete
-	WarnUnfinished    = "unfinished"          // the run did not end, or not as planned
-	WarnEmulated      = "emulated"            // the machine's CPUs are emulated in software
-	WarnAlike         = "autocorrelated"      // rounds are not independent
-	WarnUncovered     = "uncovered"           // time in the window that no latency accounts for
-	WarnUnstationary  = "not-stationary"      // the window differs between its beginning and its end
-	WarnUnlike        = "unlike-machines"     // the ends are on machines of different kinds
-	WarnMoved         = "moved"               // the machines are not the same in all trials
+	WarnTooFewRounds  = "too-few-rounds"         // no interval or test at the level
+	WarnNotPrecise    = "not-precise"            // a limit was reached before the wanted precision
+	WarnShort         = "too-few-for-verdict"    // no verdict possible among the number of comparisons
+	WarnNoNative      = "no-native"              // nothing to compare with
+	WarnUnpaired      = "unpaired"               // rounds in which native is missing
+	WarnNotMeasured   = "not-measured"           // planned, never tried
+	WarnSteal         = "steal"                  // the hypervisor took CPU time
+	WarnBusy          = "busy-machine"           // other work used a large share of the CPUs throughout
+	WarnDrift         = "drift"                  // native has a trend
+	WarnNoisy         = "noisy"                  // native varies from round to round
+	WarnOutliers      = "outliers"               // single values far from the others
+	WarnDiffers       = "differs"                // endpoints are not set up like native's
+	WarnFailed        = "failed-trials"          // some or all trials broke
+	WarnInvalid       = "invalid-trials"         // some or all trials are invalid: their path is not proved, for example
+	WarnSkipped       = "skipped-trials"         // skipped in some rounds, measured in others
+	WarnHistogram     = "corrupt-histogram"      // latencies that cannot be read
+	WarnUnknownMetric = "unknown-metric"         // figures that this version does not know
+	WarnPlacement     = "placement"              // the scheduler chose the CPUs
+	WarnTruncated     = "truncated"              // the last line is incomplete
+	WarnUnfinished    = "unfinished"             // the run did not end, or not as planned
+	WarnEmulated      = "emulated"               // the machine's CPUs are emulated in software
+	WarnFrequency     = "frequency-follows-load" // the CPUs are the faster, the busier they are
+	WarnAlike         = "autocorrelated"         // rounds are not independent
+	WarnUncovered     = "uncovered"              // time in the window that no latency accounts for
+	WarnUnstationary  = "not-stationary"         // the window differs between its beginning and its end
+	WarnUnlike        = "unlike-machines"        // the ends are on machines of different kinds
+	WarnMoved         = "moved"                  // the machines are not the same in all trials
 )
 
 // Limits above which a doubt is reported.

@@ -185,6 +185,16 @@ func TestRunWarnings(t *testing.T) {
 		{"emulated at one end", func(f *record.File) {
 			f.Trials[0].Endpoints = []record.Endpoint{{Name: "h1", Machine: &record.Machine{}}, {Name: "h2", Platform: "ssh b", Machine: &record.Machine{Virtual: record.Emulated}}}
 		}, WarnEmulated, record.EndMaxRounds, "the machine of ssh b is emulated"},
+		{"faster when busy", func(f *record.File) {
+			f.Run.Machine.Power = &record.Power{FrequencyDriver: "intel_pstate", Governors: []string{"powersave"}}
+		}, WarnFrequency, record.EndMaxRounds, "the CPUs of the machine are, the higher is their clock frequency (cpufreq intel_pstate powersave): at low load"},
+		{"faster when busy at one end", func(f *record.File) {
+			f.Run.Machine.Power = &record.Power{FrequencyDriver: "acpi-cpufreq", Governors: []string{"performance"}}
+			f.Trials[0].Endpoints = []record.Endpoint{{Name: "h2", Platform: "ssh b", Machine: &record.Machine{Power: &record.Power{Governors: []string{"performance", "ondemand"}}}}}
+		}, WarnFrequency, record.EndMaxRounds, "the CPUs of the machine of ssh b are, the higher is their clock frequency (cpufreq performance/ondemand)"},
+		{"at the same frequency", func(f *record.File) {
+			f.Run.Machine.Power = &record.Power{FrequencyDriver: "acpi-cpufreq", Governors: []string{"powersave"}, IdleDriver: "acpi_idle"}
+		}, "", record.EndMaxRounds, ""},
 		{"a compiler beside it", idle(1.9), WarnBusy, record.EndMaxRounds, "used 1.9 of the machine's 2 CPUs"},
 		{"a compiler beside it on a small machine", func(f *record.File) {
 			idle(0.4)(f)

@@ -1,6 +1,10 @@
 package record
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // SchemaVersion is the version of the run file that this package writes.
 // Readers accept every version up to their own.
@@ -95,6 +99,57 @@ type Machine struct {
 	MemoryB  uint64 `json:"memory_bytes"`
 	Virtual  string `json:"virtual,omitempty"` // "yes" under a hypervisor, or Emulated
 	Root     bool   `json:"root"`              // false: inside a user namespace
+	Power    *Power `json:"power,omitempty"`   // nil: not known, as where a hypervisor alone decides
+}
+
+// Power says what chooses the clock frequency of CPUs, and what idle ones do, in the words of the kernel
+// (Documentation/admin-guide/pm: cpufreq.rst, intel_pstate.rst, amd-pstate.rst and cpuidle.rst). What is empty is not known.
+type Power struct {
+	FrequencyDriver string   `json:"frequency_driver,omitempty"` // such as intel_pstate, amd-pstate-epp, acpi-cpufreq
+	Governors       []string `json:"governors,omitempty"`        // that choose the frequency of the CPUs that nettoll may use, each once
+	Boost           *bool    `json:"boost,omitempty"`            // CPUs may run faster than their base frequency
+	IdleDriver      string   `json:"idle_driver,omitempty"`      // such as intel_idle, acpi_idle, haltpoll
+	IdleGovernor    string   `json:"idle_governor,omitempty"`    // that chooses how deeply an idle CPU sleeps, such as menu
+}
+
+// Frequency returns what chooses the clock frequency, as text, such as "intel_pstate powersave, boost on"; "" if it is not known.
+func (p *Power) Frequency() string {
+	if p == nil || len(p.Governors) == 0 {
+		return ""
+	}
+	text := strings.TrimSpace(p.FrequencyDriver + " " + strings.Join(p.Governors, "/"))
+	if p.Boost != nil {
+		text += ", boost " + map[bool]string{true: "on", false: "off"}[*p.Boost]
+	}
+	return text
+}
+
+// Idle returns what idle CPUs do, as text, such as "intel_idle menu"; "" if it is not known.
+func (p *Power) Idle() string {
+	if p == nil {
+		return ""
+	}
+	if p.IdleGovernor == p.IdleDriver { // as in guests: haltpoll
+		return p.IdleDriver
+	}
+	return strings.TrimSpace(p.IdleDriver + " " + p.IdleGovernor)
+}
+
+// FollowsLoad reports whether busy CPUs have a higher clock frequency than others. The governor powersave of drivers that choose
+// by themselves does that; that of all others keeps to the lowest frequency.
+func (p *Power) FollowsLoad() bool {
+	if p == nil {
+		return false
+	}
+	return slices.ContainsFunc(p.Governors, func(governor string) bool {
+		switch governor {
+		case "schedutil", "ondemand", "conservative":
+			return true
+		case "powersave":
+			return p.FrequencyDriver == "intel_pstate" || p.FrequencyDriver == "amd-pstate-epp"
+		}
+		return false
+	})
 }
 
 // CPU is one processor and its location.

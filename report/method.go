@@ -25,6 +25,8 @@ func machine(m record.Machine) string {
 	parts.add(m.MemoryB > 0 && m.MemoryB < 1<<30, fmt.Sprintf("%.0f MiB", float64(m.MemoryB)/(1<<20)))
 	parts.add(m.Virtual == record.Emulated, "emulated machine")
 	parts.add(m.Virtual != "" && m.Virtual != record.Emulated, "virtual machine")
+	parts.add(m.Power.Frequency() != "", "cpufreq "+m.Power.Frequency())
+	parts.add(m.Power.Idle() != "", "cpuidle "+m.Power.Idle())
 	parts.add(!m.Root && m.OS != "", "not root")
 	return cmp.Or(join(parts), "a machine that the run file does not describe")
 }

@@ -837,6 +837,10 @@ func TestCostOfSmallDatagrams(t *testing.T) {
 
 // TestSmallMachine describes a machine with one CPU and little memory.
 func TestSmallMachine(t *testing.T) {
+	power := &record.Power{FrequencyDriver: "acpi-cpufreq", Governors: []string{"ondemand"}, Boost: new(false), IdleDriver: "acpi_idle", IdleGovernor: "menu"}
+	if got := machine(record.Machine{OS: "Debian", Power: power}); got != "Debian, cpufreq acpi-cpufreq ondemand, boost off, cpuidle acpi_idle menu, not root" {
+		t.Error(got)
+	}
 	if got := machine(record.Machine{CPUs: make([]record.CPU, 1), CPUModel: "Atom", MemoryB: 480 << 20}); got != "1 CPU Atom, 480 MiB" {
 		t.Error(got)
 	}

@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -47,7 +48,37 @@ func Machine(proc, sys string) (record.Machine, error) {
 		m.MemoryB = *mem.MemTotalBytes
 	}
 	m.CPUs, err = usableCPUs(sys)
+	m.Power = powerOf(sys, m.CPUs)
 	return m, err
+}
+
+// powerOf returns what chooses the frequency and the idle states of CPUs; nil if the kernel says nothing about it.
+func powerOf(sys string, cpus []record.CPU) *record.Power {
+	at := filepath.Join(sys, "devices/system/cpu")
+	text := func(parts ...string) string { // "" if there is no such file, and "none" if there is no such driver
+		value, _ := read(filepath.Join(append([]string{at}, parts...)...))
+		return strings.TrimPrefix(value, "none")
+	}
+	p := record.Power{IdleDriver: text("cpuidle/current_driver")}
+	if p.IdleDriver != "" {
+		p.IdleGovernor = cmp.Or(text("cpuidle/current_governor"), text("cpuidle/current_governor_ro"))
+	}
+	for _, c := range cpus {
+		scaling := fmt.Sprintf("cpu%d/cpufreq", c.ID)
+		if governor := text(scaling, "scaling_governor"); governor != "" {
+			p.FrequencyDriver, p.Governors = text(scaling, "scaling_driver"), record.AddNew(p.Governors, governor)
+		}
+	}
+	switch boost, without := text("cpufreq/boost"), text("intel_pstate/no_turbo"); {
+	case boost != "":
+		p.Boost = new(boost == "1")
+	case without != "":
+		p.Boost = new(without == "0")
+	}
+	if p.Frequency() == "" && p.Idle() == "" && p.Boost == nil {
+		return nil
+	}
+	return &p
 }
 
 // cpuModel returns the name of a CPU's model. On arm64 the kernel has no names, only the numbers of who designed it and

@@ -139,3 +139,47 @@ func TestOSNameIsThePrettyOne(t *testing.T) {
 		t.Errorf("without the file: %q", got)
 	}
 }
+
+// TestPower reads what chooses the frequency of CPUs from files as kernels have them.
+func TestPower(t *testing.T) {
+	cpus := []record.CPU{{ID: 0}, {ID: 1}}
+	for name, c := range map[string]struct {
+		files           map[string]string
+		frequency, idle string
+		follows         bool
+	}{
+		"nothing":    {nil, "", "", false},
+		"no drivers": {map[string]string{"cpuidle/current_driver": "none", "cpuidle/current_governor": "menu"}, "", "", false},
+		"a guest": {map[string]string{"cpuidle/current_driver": "haltpoll", "cpuidle/current_governor": "haltpoll"},
+			"", "haltpoll", false},
+		"Intel's own choice": {map[string]string{
+			"cpu0/cpufreq/scaling_driver": "intel_pstate", "cpu0/cpufreq/scaling_governor": "powersave", "cpu1/cpufreq/scaling_driver": "intel_pstate",
+			"cpu1/cpufreq/scaling_governor": "powersave", "intel_pstate/no_turbo": "0", "cpuidle/current_driver": "intel_idle", "cpuidle/current_governor_ro": "menu",
+		}, "intel_pstate powersave, boost on", "intel_idle menu", true},
+		"without turbo": {map[string]string{
+			"cpu0/cpufreq/scaling_driver": "intel_pstate", "cpu0/cpufreq/scaling_governor": "performance", "intel_pstate/no_turbo": "1",
+		}, "intel_pstate performance, boost off", "", false},
+		"the lowest": {map[string]string{
+			"cpu0/cpufreq/scaling_driver": "acpi-cpufreq", "cpu0/cpufreq/scaling_governor": "powersave", "cpufreq/boost": "1",
+		}, "acpi-cpufreq powersave, boost on", "", false},
+		"different ones": {map[string]string{
+			"cpu0/cpufreq/scaling_driver": "amd-pstate", "cpu0/cpufreq/scaling_governor": "performance", "cpu1/cpufreq/scaling_driver": "amd-pstate",
+			"cpu1/cpufreq/scaling_governor": "schedutil", "cpufreq/boost": "0", "cpu2/cpufreq/scaling_governor": "userspace",
+		}, "amd-pstate performance/schedutil, boost off", "", true},
+		"only boost": {map[string]string{"cpufreq/boost": "1"}, "", "", false},
+	} {
+		sys := t.TempDir()
+		for file, text := range c.files {
+			path := filepath.Join(sys, "devices/system/cpu", file)
+			iferr.Fatal(t, os.MkdirAll(filepath.Dir(path), 0o755))
+			iferr.Fatal(t, os.WriteFile(path, []byte(text+"\n"), 0o644))
+		}
+		p := powerOf(sys, cpus)
+		if p.Frequency() != c.frequency || p.Idle() != c.idle || p.FollowsLoad() != c.follows {
+			t.Errorf("%s: %q, %q, follows the load: %v", name, p.Frequency(), p.Idle(), p.FollowsLoad())
+		}
+		if known := c.frequency != "" || c.idle != "" || name == "only boost"; (p != nil) != known {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+}

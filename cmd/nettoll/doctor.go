@@ -63,7 +63,8 @@ type diagnosis struct {
 	Machine   record.Machine `json:"machine"`
 	Lab       finding        `json:"lab"`
 	Placement string         `json:"placement"`
-	Docker    finding        `json:"docker"` // the user's engine
+	Frequency string         `json:"frequency,omitempty"` // how the clock frequency of the CPUs is chosen
+	Docker    finding        `json:"docker"`              // the user's engine
 	Networks  []finding      `json:"networks"`
 	Tools     []finding      `json:"tools"`
 }
@@ -102,7 +103,7 @@ func (a *app) doctor(ctx context.Context, labless error, asJSON bool) error {
 	if !lab.AsRoot() {
 		as = "as an ordinary user, in a user namespace"
 	}
-	d := diagnosis{Machine: m, Lab: found("lab", as, labless), Placement: placementAdvice(m), Docker: engineFound()}
+	d := diagnosis{Machine: m, Lab: found("lab", as, labless), Placement: placementAdvice(m), Frequency: frequencyAdvice(m), Docker: engineFound()}
 	for _, v := range catalogue(startable(a.paths, a.cni, true, true)) {
 		all, err := tried(ctx, v, labless)
 		if err != nil {
@@ -160,6 +161,9 @@ func (a *app) diagnose(out *bytes.Buffer, d diagnosis) {
 		fmt.Fprintf(out, "lab        does not work: %s\n", d.Lab.Reason)
 	}
 	fmt.Fprintf(out, "placement  %s\n", d.Placement)
+	if d.Frequency != "" {
+		fmt.Fprintf(out, "frequency  %s\n", d.Frequency)
+	}
 	if d.Docker.OK {
 		fmt.Fprintf(out, "docker     %s\n", d.Docker.How)
 	} else {
@@ -305,6 +309,15 @@ func toolFound(ctx context.Context, t workload.Tool) finding {
 		version, err = t.Version(ctx)
 	}
 	return found(t.Name, "version "+version+from+thisKernel.held(t), err)
+}
+
+// frequencyAdvice says how the clock frequency of the CPUs is chosen, and what to change about it; "" if that is not known.
+func frequencyAdvice(m record.Machine) string {
+	text := m.Power.Frequency()
+	if m.Power.FollowsLoad() {
+		text += ": follows the load; to measure, cpupower frequency-set -g performance"
+	}
+	return text
 }
 
 // placementAdvice describes where client and server would be pinned.

@@ -103,6 +103,9 @@ func sameMachine(was record.Machine) error {
 	case is.CPUModel != was.CPUModel || !slices.Equal(is.CPUs, was.CPUs):
 		return usagef("--resume: the run began on other CPUs (%d, %s) than are available now (%d, %s); begin another run",
 			len(was.CPUs), was.CPUModel, len(is.CPUs), is.CPUModel)
+	case was.Power.Frequency() != "" && is.Power.Frequency() != was.Power.Frequency():
+		return usagef("--resume: the run began with cpufreq %s, now it is %s; choose that governor again, or begin another run",
+			was.Power.Frequency(), cmp.Or(is.Power.Frequency(), "not known"))
 	}
 	return nil
 }
