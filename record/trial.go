@@ -296,6 +296,8 @@ type NIC struct {
 	// not show this device.
 	Interrupts []string `json:"interrupts,omitempty"`
 	RPS        []string `json:"rps,omitempty"`
+	// Near are the CPUs of its NUMA node; nil if all CPUs are, or if it is not known.
+	Near []int `json:"near_cpus,omitempty"`
 }
 
 // Coalesce is how long a network card waits for more packets before it interrupts a CPU: until a time in µs has passed or a number

@@ -271,7 +271,21 @@ func (m *machines) place(placement string, links []link, endpoints []record.Endp
 		return client.place(placement)
 	}
 	return workload.CPUs{
-		Client: Place(client.facts, placement).Client,
-		Server: Place(server.facts, placement).Server,
+		Client: Place(near(client.facts, endpoints, "client"), placement).Client,
+		Server: Place(near(server.facts, endpoints, "server"), placement).Server,
 	}, nil
+}
+
+// near returns a machine with those CPUs alone that are near the network card of its endpoints, of a role, unless that leaves fewer
+// than two cores: from another NUMA node, each packet would have to cross the interconnect.
+func near(m record.Machine, endpoints []record.Endpoint, role string) record.Machine {
+	e, ok := record.First(endpoints, func(e record.Endpoint) bool { return e.Role == role && e.NIC != nil })
+	if !ok {
+		return m
+	}
+	cpus := record.Those(m.CPUs, func(c record.CPU) bool { return slices.Contains(e.NIC.Near, c.ID) })
+	if len(coresOf(cpus)) > 1 {
+		m.CPUs = cpus
+	}
+	return m
 }

@@ -99,3 +99,30 @@ func TestPlace(t *testing.T) {
 		})
 	}
 }
+
+// TestPlaceNearTheCard has each end on CPUs of the NUMA node of its machine's network card, as far as it may use two cores there.
+func TestPlaceNearTheCard(t *testing.T) {
+	four := cpusOf([2]int{0, 0}, [2]int{0, 1}, [2]int{1, 2}, [2]int{1, 3})
+	client, server := &AgentEndpoint{}, &AgentEndpoint{}
+	on := map[*AgentEndpoint]*machine{client: {facts: four}, server: {facts: four}}
+	for name, c := range map[string]struct {
+		client, server, wantClient, wantServer []int
+		far                                    int
+	}{
+		"all are near":        {nil, nil, []int{0}, []int{1}, 0},
+		"the second node":     {[]int{2, 3}, []int{2, 3}, []int{2}, []int{3}, 0},
+		"different nodes":     {[]int{0, 1}, []int{2, 3, 4, 5}, []int{0}, []int{3}, 0},
+		"one that it may use": {[]int{3, 4, 5}, []int{1, 7}, []int{0}, []int{1}, 1},
+	} {
+		ends := []record.Endpoint{{Role: "client", NIC: &record.NIC{Near: c.client}}, {Role: "server", NIC: &record.NIC{Near: c.server}}}
+		m := &machines{all: []*machine{on[client], on[server]}, of: on}
+		got, err := m.place(record.PlacementDistinct, []link{{client: client, server: server}}, ends)
+		if diff := cmp.Diff(workload.CPUs{Client: c.wantClient, Server: c.wantServer}, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+		}
+		place(ends, got)
+		if w := farFromCard(ends); len(w) != c.far {
+			t.Errorf("%s: %v", name, w)
+		}
+	}
+}

@@ -285,6 +285,7 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 		t.Warnings = append(t.Warnings, ownControl(t, s.r.Settings.Congestion)...)
 	}
 	t.Warnings = append(t.Warnings, s.r.shares(t.Endpoints)...)
+	t.Warnings = append(t.Warnings, farFromCard(t.Endpoints)...)
 	t.Status = record.OK
 	if wrong := cmp.Or(verdict(t.Path), astray(t.Endpoints, t.Path), a.watch.unused(res.Bytes), unshaped(t, s.topo.Underlay, res.Bytes, len(a.watch.turns)), changed(p, a.before, after, s.bridge),
 		s.altered(p, t.Endpoints, ends), unexpected, a.uncontrolled(res)); wrong != "" {

@@ -496,6 +496,21 @@ func (r *Runner) shares(ends []record.Endpoint) []record.Warning {
 		strings.Join(roles, " and "))
 }
 
+// farFromCard warns if no CPU on which an end may run is near the network card of its machine; see near.
+func farFromCard(ends []record.Endpoint) []record.Warning {
+	far := record.Those(ends, func(e record.Endpoint) bool {
+		cpus := e.CPUs
+		if len(cpus) == 0 && e.Machine != nil {
+			cpus = record.Each(e.Machine.CPUs, func(c record.CPU) int { return c.ID })
+		}
+		return e.NIC != nil && e.NIC.Near != nil && !slices.ContainsFunc(cpus, func(id int) bool { return slices.Contains(e.NIC.Near, id) })
+	})
+	names := record.Each(far, func(e record.Endpoint) string { return e.Name + " (" + e.NIC.Device + ")" })
+	return record.Warn(len(far) > 0, "far-from-card",
+		"the CPUs of %s are on another NUMA node than the network card, so that each packet crosses the interconnect between them: let nettoll use CPUs of the card's node",
+		strings.Join(names, " and "))
+}
+
 const (
 	// foreignCPU is how many CPU seconds per second others may use during a trial.
 	foreignCPU = 0.1

@@ -141,17 +141,8 @@ func usableCPUs(sys string) ([]record.CPU, error) {
 func slowCPUs(sys string, cpus []record.CPU) func(id int) bool {
 	slow := map[int]bool{}
 	for _, kind := range []string{"cpu_atom", "cpu_lowpower"} {
-		text, _ := read(filepath.Join(sys, "devices", kind, "cpus")) // "" if there is no such kind
-		for _, part := range strings.Split(text, ",") {
-			first, last, several := strings.Cut(part, "-")
-			from, err := strconv.Atoi(first)
-			to, _ := strconv.Atoi(last)
-			if !several {
-				to = from
-			}
-			for id := from; err == nil && id <= to; id++ {
-				slow[id] = true
-			}
+		for _, id := range cpuList(filepath.Join(sys, "devices", kind, "cpus")) {
+			slow[id] = true
 		}
 	}
 	capacity := func(cpu string) int {
@@ -165,6 +156,23 @@ func slowCPUs(sys string, cpus []record.CPU) func(id int) bool {
 		slow[c.ID] = slow[c.ID] || 3*capacity(filepath.Join(at, fmt.Sprintf("cpu%d", c.ID))) < 2*fastest
 	}
 	return func(id int) bool { return slow[id] }
+}
+
+// cpuList reads a file that holds a list of CPUs, such as 0-3,8; it returns nil if there is no such file.
+func cpuList(path string) (ids []int) {
+	text, _ := read(path)
+	for _, part := range strings.Split(text, ",") {
+		first, last, several := strings.Cut(part, "-")
+		from, err := strconv.Atoi(first)
+		to, _ := strconv.Atoi(last)
+		if !several {
+			to = from
+		}
+		for id := from; err == nil && id <= min(to, MostCPUs); id++ {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // number reads a file that holds one number, or the first of a list of CPUs, such as 0-1 or 0,8. If the file does not exist, as on

@@ -56,16 +56,26 @@ func NIC(device, proc, sys string) (record.NIC, error) {
 		n.Interrupts = append(n.Interrupts, values(filepath.Join(proc, "irq", number, "smp_affinity_list"))...)
 	}
 	n.Interrupts = once(n.Interrupts)
+	if near := cpuList(onBus(at) + "/local_cpulist"); len(near) < len(cpuList(filepath.Join(sys, "devices/system/cpu/online"))) {
+		n.Near = near
+	}
 	return n, nil
 }
 
-// interrupts returns the numbers of a card's interrupts: those signalled by messages, or otherwise the one that it has by a
-// line. card is its folder in sysfs (Documentation/ABI/testing/sysfs-bus-pci).
-func interrupts(card string) (numbers []string) {
+// onBus returns the folder in sysfs of what is on the bus (Documentation/ABI/testing/sysfs-bus-pci) and has a card, which is the
+// folder of the network device.
+func onBus(card string) string {
 	device := card + "/device"
 	if bus, err := os.Readlink(device + "/subsystem"); err == nil && filepath.Base(bus) == "virtio" {
-		device += "/.." // it is this one that is on the bus. filepath.Join would take it for the card's folder
+		device += "/.." // filepath.Join would take it for the card's folder
 	}
+	return device
+}
+
+// interrupts returns the numbers of a card's interrupts: those signalled by messages, or otherwise the one that it has by a
+// line.
+func interrupts(card string) (numbers []string) {
+	device := onBus(card)
 	byMessage, _ := os.ReadDir(device + "/msi_irqs")
 	numbers = record.Each(byMessage, os.DirEntry.Name)
 	if line, err := number(device+"/irq", 0); err == nil && line > 0 && len(numbers) == 0 {

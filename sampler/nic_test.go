@@ -68,11 +68,14 @@ func TestNIC(t *testing.T) {
 		write(t, filepath.Join(card, "device/msi_irqs", irq), "msix\n")
 		write(t, filepath.Join(proc, "irq", irq, "smp_affinity_list"), list+"\n")
 	}
+	write(t, filepath.Join(card, "device/local_cpulist"), "0-1,4\n")
+	write(t, filepath.Join(sys, "devices/system/cpu/online"), "0-7\n")
 	for index, shown := range map[int]bool{lo.Index: true, lo.Index + 1: false} {
 		write(t, filepath.Join(card, "ifindex"), strconv.Itoa(index)+"\n")
 		var rps, interrupts []string
+		var near []int
 		if shown {
-			rps, interrupts = []string{"0", "c"}, []string{"0", "2-3"}
+			rps, interrupts, near = []string{"0", "c"}, []string{"0", "2-3"}, []int{0, 1, 4}
 		}
 		n, err := NIC("lo", proc, sys)
 		if err != nil || n.Device != "lo" || n.MTU != lo.MTU || n.Receive != 1 || n.Transmit != 1 || len(n.Offloads) == 0 {
@@ -81,6 +84,14 @@ func TestNIC(t *testing.T) {
 		if !slices.Equal(n.RPS, rps) || !slices.Equal(n.Interrupts, interrupts) {
 			t.Errorf("device %d: RPS %q, want %q; interrupts %q, want %q", index, n.RPS, rps, n.Interrupts, interrupts)
 		}
+		if !slices.Equal(n.Near, near) {
+			t.Errorf("device %d: near CPUs %v, want %v", index, n.Near, near)
+		}
+	}
+	write(t, filepath.Join(card, "ifindex"), strconv.Itoa(lo.Index)+"\n")
+	write(t, filepath.Join(card, "device/local_cpulist"), "0-7\n") // of a machine without NUMA nodes
+	if n, err := NIC("lo", proc, sys); err != nil || n.Near != nil {
+		t.Errorf("near CPUs %v, %v: all are", n.Near, err)
 	}
 }
 
