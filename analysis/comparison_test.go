@@ -281,8 +281,9 @@ func endpointsOf(mtu int, change func(*record.Endpoint)) []record.Endpoint {
 	var out []record.Endpoint
 	for _, role := range []string{"client", "server"} {
 		e := record.Endpoint{Name: role, Role: role, MTU: mtu, Qdisc: "noqueue",
-			Offloads: map[string]bool{"tso": true, "gro": true},
-			Sysctls:  map[string]string{"tcp_congestion_control": "bbr", "tcp_rmem": "4096\t131072\t6291456"}}
+			Offloads:    map[string]bool{"tso": true, "gro": true},
+			Sysctls:     map[string]string{"tcp_congestion_control": "bbr", "tcp_rmem": "4096\t131072\t6291456"},
+			Confinement: &record.Confinement{StoreBypass: "thread vulnerable"}}
 		if change != nil {
 			change(&e)
 		}
@@ -312,6 +313,12 @@ func TestDifferences(t *testing.T) {
 			e.Sysctls["tcp_congestion_control"], e.Sysctls["tcp_rmem"] = "cubic", "4096 131072 1"
 		}), mss(1448), []string{"tcp_congestion_control cubic against bbr", "tcp_rmem 4096 131072 1 against 4096 131072 6291456"}},
 		{"white space is no difference", endpointsOf(1500, func(e *record.Endpoint) { e.Sysctls["tcp_rmem"] = "4096 131072 6291456" }), mss(1448), nil},
+		{"confined", endpointsOf(1500, func(e *record.Endpoint) {
+			e.Confinement = &record.Confinement{Seccomp: "filter", Uncached: true, Label: "docker-default (enforce)", StoreBypass: "thread force mitigated"}
+		}), mss(1448), []string{"seccomp filter run at every call against none", "speculative store bypass thread force mitigated against thread vulnerable"}},
+		{"confined at no cost", endpointsOf(1500, func(e *record.Endpoint) {
+			e.Confinement = &record.Confinement{Seccomp: "filter", Label: "docker-default (enforce)", StoreBypass: "thread vulnerable"}
+		}), mss(1448), nil},
 		{"several values", append(endpointsOf(1500, nil), endpointsOf(1450, nil)...), mss(1448), []string{"MTU 1450/1500 against 1500"}},
 		{"not recorded", nil, nil, nil},
 		{"not recorded in part", []record.Endpoint{{Role: "client", MTU: 9000}}, nil, []string{"client MTU 9000 against 1500"}},

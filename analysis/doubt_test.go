@@ -383,6 +383,11 @@ func TestLevelling(t *testing.T) {
 		{plain, []difference{{attribute: "gro"}}, "measure with --offload off --baseline veth --hosts 1"},
 		{two, []difference{{attribute: "MTU"}, {attribute: "congestion control"}}, "measure with --normalize --congestion"},
 		{two, []difference{{attribute: "qdisc"}}, ""},
+		{two, []difference{{attribute: seccomp}}, ""},
+		{streamCell("docker:bridge"), []difference{{attribute: seccomp}}, "measure with --baseline docker:host"},
+		{streamCell("swarm:overlay"), []difference{{attribute: storeBypass}}, "measure with --baseline swarm:host"},
+		{streamCell("docker:host"), []difference{{attribute: indirectBranch}}, ""},
+		{streamCell("kubernetes:pod"), []difference{{attribute: seccomp}}, ""},
 		{two, []difference{{attribute: cpuPackage}}, ""}, // they have stood alone already
 	} {
 		if got := levelling(tt.cell, nil, nil, tt.what, record.Settings{}); got != tt.want {

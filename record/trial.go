@@ -255,6 +255,20 @@ type Endpoint struct {
 	NIC      *NIC              `json:"nic,omitempty"`      // that machine's network card, which leads to the others
 
 	Resources *Resources `json:"resources,omitempty"` // of its container in a user's cluster; nil if it has neither requests nor limits
+
+	Confinement *Confinement `json:"confinement,omitempty"` // nil in older files
+}
+
+// Confinement is what the kernel checks at system calls of an endpoint's processes, and how it protects them from speculation,
+// in its own words (proc_pid_status(5)). Container engines filter system calls, and kernels before 5.16 turn speculation off
+// for what is filtered: that costs CPU time over any network.
+type Confinement struct {
+	Seccomp string `json:"seccomp,omitempty"` // strict or filter; "" is none
+	// Uncached is set if the filter runs for every call: kernels before 5.11 do not remember what it always allows.
+	Uncached       bool   `json:"seccomp_uncached,omitempty"`
+	Label          string `json:"label,omitempty"` // of AppArmor or SELinux
+	StoreBypass    string `json:"store_bypass,omitempty"`
+	IndirectBranch string `json:"indirect_branch,omitempty"`
 }
 
 // Resources are what a container of a cluster is given, by what it is (cpu, memory), as the API server has admitted it and writes it:

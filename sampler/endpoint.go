@@ -35,6 +35,9 @@ func Endpoint(peer netip.Addr) (record.Endpoint, error) {
 	if e.Offloads, err = offloads(e.Device); err != nil {
 		return e, err
 	}
+	if e.Confinement, err = confinement("/proc", release()); err != nil {
+		return e, err
+	}
 	// A new namespace has the kernel's defaults of most of these, whatever was set on the machine.
 	for _, key := range []string{
 		"net/ipv4/tcp_congestion_control", "net/ipv4/tcp_rmem", "net/ipv4/tcp_wmem", "net/core/default_qdisc",

@@ -22,13 +22,9 @@ import (
 
 // Machine describes the machine that this process runs on.
 func Machine(proc, sys string) (record.Machine, error) {
-	var uts unix.Utsname
-	if err := unix.Uname(&uts); err != nil {
-		return record.Machine{}, fmt.Errorf("sampler: uname: %w", err)
-	}
 	m := record.Machine{
 		OS:     osName("/etc/os-release"),
-		Kernel: unix.ByteSliceToString(uts.Release[:]),
+		Kernel: release(),
 		Arch:   runtime.GOARCH,
 	}
 	fs, err := procfs.NewFS(proc)
@@ -79,6 +75,13 @@ func powerOf(sys string, cpus []record.CPU) *record.Power {
 		return nil
 	}
 	return &p
+}
+
+// release returns the release of the kernel.
+func release() string {
+	var uts unix.Utsname
+	_ = unix.Uname(&uts) // fails for bad addresses only
+	return unix.ByteSliceToString(uts.Release[:])
 }
 
 // cpuModel returns the name of a CPU's model. On arm64 the kernel has no names, only the numbers of who designed it and
