@@ -128,9 +128,9 @@ func TestRowWarnings(t *testing.T) {
 		}), "reached only 10 to 40 of the requested 100 Mbit/s (in 4 of 8 trials)"},
 		{"several in one trial, with other numbers", "bridge", "overran", each("bridge", func(i int, t *record.Trial) {
 			for n := range 4 {
-				t.Warnings = append(t.Warnings, record.Warning{Code: "overran", Text: fmt.Sprintf("%d bytes were still on their way", 10*i+n)})
+				t.Warnings = append(t.Warnings, record.Warning{Code: "overran", Text: fmt.Sprintf("%d KB were still on their way", 10*i+n)})
 			}
-		}), "10 to 83 bytes were still on their way (in 8 of 8 trials)"},
+		}), "10 to 83 KB were still on their way (in 8 of 8 trials)"},
 		{"histogram", "bridge", WarnHistogram, each("bridge", func(i int, t *record.Trial) {
 			if i == 2 {
 				t.Latency = &record.Histogram{Encoded: "x"}

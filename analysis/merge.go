@@ -13,7 +13,7 @@ import (
 var counts = regexp.MustCompile(`\b(?:(\d+)(?: to (\d+))?|all) of (\d+)(?: to (\d+))? (trials|values|rounds|flows)\b`)
 
 // measures matches numbers that may differ within one doubt.
-var measures = regexp.MustCompile(`(\d[\d.]*)(?: to (\d[\d.]*))?( CPU seconds (?:a|per) second (?:of|during) | bytes were still on their way| % of its CPU time in user space|%: the rest (?:passed|was spent) in slow ones| of the requested | packets crossed | segments per trial| CPUs\b|% \(standard deviation\)| broadcast, multicast or ping packets|% of the CPU time while | periods and had to wait| s without traffic| packets per second|, and [\d.]+% confidence needs )`)
+var measures = regexp.MustCompile(`(\d[\d.]*)(?: to (\d[\d.]*))?( CPU seconds (?:a|per) second (?:of|during) | (?:bytes|KB) were still on their way| % of its CPU time in user space|%: the rest (?:passed|was spent) in slow ones| of the requested | packets crossed | segments per trial| CPUs\b|% \(standard deviation\)| broadcast, multicast or ping packets|% of the CPU time while | periods and had to wait| s without traffic| packets per second|, and [\d.]+% confidence needs )`)
 
 // Shape returns the text of a doubt without its counts and measures: doubts of the same shape are one, whose numbers Merged gives as
 // ranges.

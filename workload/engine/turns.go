@@ -342,7 +342,7 @@ func (t *trial) turnResults(turns int) (all []workload.Result, err error) {
 		}
 		left := t.left(i)
 		r.Warnings = append(r.Warnings, record.Warn(left > 0, workload.WarnOverran,
-			"%d bytes were still on their way %v after a turn had ended", left, t.traffic.rests+t.drain)...)
+			"%d KB were still on their way %v after a turn had ended", (left+999)/1000, t.traffic.rests+t.drain)...)
 		all = append(all, r)
 	}
 	return all, nil

@@ -558,7 +558,7 @@ func TestSumsOfTurns(t *testing.T) {
 			p.window.Turns = append(p.window.Turns, r)
 		}
 		if p.role == client {
-			p.left.Left = []int{3, 0, 7}
+			p.left.Left = []int{3000, 0, 7100}
 			p.window.Counted, err = encodeSum([]*latencies{some})
 			iferr.Fatal(t, err)
 		}
@@ -574,7 +574,7 @@ func TestSumsOfTurns(t *testing.T) {
 		if one := each[i]; !slices.Equal(one.Crossed, []workload.Crossed{want, want}) || one.Bytes != 400*30*uint64(i+1) {
 			t.Errorf("turn %d: %d bytes in its window, %+v, want %+v", i+1, one.Bytes, one.Crossed, want)
 		}
-		if left := []string{"6 bytes", "", "14 bytes"}[i]; len(each[i].Warnings) != len(strings.Fields(left))/2 || left != "" && !strings.HasPrefix(each[i].Warnings[0].Text, left) {
+		if left := []string{"6 KB", "", "15 KB"}[i]; len(each[i].Warnings) != len(strings.Fields(left))/2 || left != "" && !strings.HasPrefix(each[i].Warnings[0].Text, left) {
 			t.Errorf("turn %d: %+v, want %q", i+1, each[i].Warnings, left)
 		}
 	}
