@@ -43,6 +43,9 @@ func Endpoint(peer netip.Addr) (record.Endpoint, error) {
 		"net/ipv4/tcp_congestion_control", "net/ipv4/tcp_rmem", "net/ipv4/tcp_wmem", "net/core/default_qdisc",
 		"net/ipv4/tcp_mtu_probing", "net/ipv4/tcp_window_scaling", "net/ipv4/tcp_timestamps", "net/ipv4/tcp_sack",
 		"net/ipv4/tcp_slow_start_after_idle", "net/ipv4/tcp_moderate_rcvbuf", "net/ipv4/tcp_notsent_lowat",
+		"net/ipv4/tcp_autocorking", "net/ipv4/tcp_limit_output_bytes", "net/ipv4/tcp_ecn",
+		// Of the machine, or of a namespace, depending on the kernel.
+		"net/core/rmem_default", "net/core/rmem_max", "net/core/wmem_default", "net/core/wmem_max", "net/core/busy_read", "net/core/busy_poll",
 	} {
 		text, err := read(filepath.Join("/proc/sys", key))
 		if err != nil {

@@ -98,7 +98,7 @@ func TestEndpointDescribesTheDeviceTowardThePeer(t *testing.T) {
 // TestEndpointKnowsWhatSlowsStreams has parameters that a machine can be tuned by, and its containers do not inherit.
 func TestEndpointKnowsWhatSlowsStreams(t *testing.T) {
 	ns := joined(t)
-	for name, value := range map[string]string{"tcp_moderate_rcvbuf": "0", "tcp_notsent_lowat": "16384"} {
+	for name, value := range map[string]string{"tcp_moderate_rcvbuf": "0", "tcp_notsent_lowat": "16384", "tcp_limit_output_bytes": "65536", "tcp_autocorking": "0", "tcp_ecn": "1"} {
 		iferr.Fatal(t, netns.SetSysctl(ns, "net/ipv4/"+name, value))
 		e, err := endpointIn(ns, peer4)
 		if got := e.Sysctls["net.ipv4."+name]; err != nil || got != value {
