@@ -169,7 +169,7 @@ var errNone = errors.New("none for s390x")
 func full(folders string) string {
 	return "mkdir /run/keep; mount --bind $lan /run/keep\n" +
 		"for p in " + folders + "; do [ $p = /run ] || mount -t tmpfs -o size=64k tmpfs $p; done\n" +
-		"mkdir $lan; mount --bind /run/keep $lan; mount -o remount,size=64k /run"
+		"mkdir -p $lan; mount --bind /run/keep $lan; mount -o remount,size=64k /run"
 }
 
 func TestUnknownHostKey(t *testing.T) {
