@@ -479,6 +479,10 @@ func runDoubts(f *record.File, res Result, in circumstances) (out warnings) {
 		out.add(WarnFrequency, "choose the governor performance before measuring (cpupower frequency-set -g performance)",
 			"the busier the CPUs of %s are, the higher is their clock frequency (cpufreq %s): at low load, a network that needs more CPU time has faster CPUs, and seems to cost less than it does", which, m.Power.Frequency())
 	}
+	if e, ok := record.First(f.Ends, func(e record.End) bool { return e.Frequency != "" }); ok {
+		out.add(WarnMoved, "measure again, and leave the governor as it is meanwhile",
+			"the clock frequency of the CPUs was chosen by cpufreq %s when the run began, and by %s later: figures of different rounds are not those of the same machine", f.Run.Machine.Power.Frequency(), e.Frequency)
+	}
 	if used, cpus := othersUse(f); used > busyLimit*float64(cpus) {
 		all := "one CPU"
 		if cpus > 1 {

@@ -192,6 +192,10 @@ func TestRunWarnings(t *testing.T) {
 			f.Run.Machine.Power = &record.Power{FrequencyDriver: "acpi-cpufreq", Governors: []string{"performance"}}
 			f.Trials[0].Endpoints = []record.Endpoint{{Name: "h2", Platform: "ssh b", Machine: &record.Machine{Power: &record.Power{Governors: []string{"performance", "ondemand"}}}}}
 		}, WarnFrequency, record.EndMaxRounds, "the CPUs of the machine of ssh b are, the higher is their clock frequency (cpufreq performance/ondemand)"},
+		{"another governor at the end", func(f *record.File) {
+			f.Run.Machine.Power = &record.Power{FrequencyDriver: "acpi-cpufreq", Governors: []string{"performance"}}
+			f.Ends[0].Frequency = "acpi-cpufreq powersave"
+		}, WarnMoved, record.EndMaxRounds, "by cpufreq acpi-cpufreq performance when the run began, and by acpi-cpufreq powersave later"},
 		{"at the same frequency", func(f *record.File) {
 			f.Run.Machine.Power = &record.Power{FrequencyDriver: "acpi-cpufreq", Governors: []string{"powersave"}, IdleDriver: "acpi_idle"}
 		}, "", record.EndMaxRounds, ""},

@@ -188,6 +188,9 @@ type End struct {
 	Measuring float64   `json:"measuring_s" most:"1e9"` // seconds of warm-ups, windows, turns with all that belongs to them, and watching the idle machine
 	Elapsed   float64   `json:"elapsed_s" most:"1e9"`   // seconds since this process began to work on the run, including watching the idle machine
 	Idle      float64   `json:"idle_cpu_s_s"`           // CPU seconds per second used by the idle machine
+	// Frequency says what chose the clock frequency of the CPUs when the process ended, if that was not the same when the run
+	// began; see Power.Frequency.
+	Frequency string `json:"frequency,omitempty"`
 	// Stood describes what was not rebuilt in every round. Everything else was.
 	Stood []string `json:"stood,omitempty"`
 }

@@ -52,6 +52,22 @@ func TestNetworkThatCannotBeTakenDownEndsTheRun(t *testing.T) {
 	})
 }
 
+// TestFrequencyAtTheEnd has CPUs with a governor that this machine has not.
+func TestFrequencyAtTheEnd(t *testing.T) {
+	for governor, want := range map[string]bool{"": false, "invented": true} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(&way{name: "host"})
+			if governor != "" {
+				b.Machine.Power = &record.Power{Governors: []string{governor}}
+			}
+			end, err := b.run(t, t.Context())
+			if err != nil || (end.Frequency != "") != want {
+				t.Errorf("governor %q: %+v, %v", governor, end, err)
+			}
+		})
+	}
+}
+
 func TestInterruptedTrialIsNoFailure(t *testing.T) {
 	for name, stop := range map[string]func(b *bench, cancel func()){
 		"in the window": func(b *bench, cancel func()) {

@@ -4,6 +4,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -413,6 +414,9 @@ func (r *Runner) end(reason string, err error) record.End {
 		e.Detail = err.Error()
 	case reason == record.EndBudget && r.late > 0 && over >= time.Second/2:
 		e.Detail = fmt.Sprintf("it was exceeded by %.0f s for the first %d rounds", over.Seconds(), r.Least)
+	}
+	if is, was := sampler.Power("/sys", r.Machine.CPUs).Frequency(), r.Machine.Power.Frequency(); was != "" && is != was {
+		e.Frequency = cmp.Or(is, "not known")
 	}
 	seen := map[string]bool{}
 	for _, recipe := range r.Networks {

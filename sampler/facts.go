@@ -44,12 +44,12 @@ func Machine(proc, sys string) (record.Machine, error) {
 		m.MemoryB = *mem.MemTotalBytes
 	}
 	m.CPUs, err = usableCPUs(sys)
-	m.Power = powerOf(sys, m.CPUs)
+	m.Power = Power(sys, m.CPUs)
 	return m, err
 }
 
-// powerOf returns what chooses the frequency and the idle states of CPUs; nil if the kernel says nothing about it.
-func powerOf(sys string, cpus []record.CPU) *record.Power {
+// Power returns what chooses the frequency and the idle states of CPUs; nil if the kernel says nothing about it. sys is "/sys".
+func Power(sys string, cpus []record.CPU) *record.Power {
 	at := filepath.Join(sys, "devices/system/cpu")
 	text := func(parts ...string) string { // "" if there is no such file, and "none" if there is no such driver
 		value, _ := read(filepath.Join(append([]string{at}, parts...)...))

@@ -174,7 +174,7 @@ func TestPower(t *testing.T) {
 			iferr.Fatal(t, os.MkdirAll(filepath.Dir(path), 0o755))
 			iferr.Fatal(t, os.WriteFile(path, []byte(text+"\n"), 0o644))
 		}
-		p := powerOf(sys, cpus)
+		p := Power(sys, cpus)
 		if p.Frequency() != c.frequency || p.Idle() != c.idle || p.FollowsLoad() != c.follows {
 			t.Errorf("%s: %q, %q, follows the load: %v", name, p.Frequency(), p.Idle(), p.FollowsLoad())
 		}
