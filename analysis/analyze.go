@@ -443,10 +443,9 @@ func ending(f *record.File) (record.End, bool) {
 	return f.Ends[len(f.Ends)-1], true
 }
 
-// machineThat returns the first machine that is as asked, that of the run or another that an endpoint is on, and which one it is;
-// "" if none is.
+// machineThat returns the first machine that is as asked, of those that were measured, and which one it is; "" if none is.
 func machineThat(f *record.File, is func(record.Machine) bool) (which string, m record.Machine) {
-	if is(f.Run.Machine) {
+	if f.Here() && is(f.Run.Machine) {
 		return "the machine", f.Run.Machine
 	}
 	for _, t := range f.Trials {
@@ -479,7 +478,7 @@ func runDoubts(f *record.File, res Result, in circumstances) (out warnings) {
 		out.add(WarnFrequency, "choose the governor performance before measuring (cpupower frequency-set -g performance)",
 			"the busier the CPUs of %s are, the higher is their clock frequency (cpufreq %s): at low load, a network that needs more CPU time has faster CPUs, and seems to cost less than it does", which, m.Power.Frequency())
 	}
-	if e, ok := record.First(f.Ends, func(e record.End) bool { return e.Frequency != "" }); ok {
+	if e, ok := record.First(f.Ends, func(e record.End) bool { return e.Frequency != "" }); ok && f.Here() {
 		out.add(WarnMoved, "measure again, and leave the governor as it is meanwhile",
 			"the clock frequency of the CPUs was chosen by cpufreq %s when the run began, and by %s later: figures of different rounds are not those of the same machine", f.Run.Machine.Power.Frequency(), e.Frequency)
 	}

@@ -17,14 +17,6 @@ var onOff = map[bool]string{true: "on", false: "off"}
 // different ones, and those of another package or kind are not as fast to reach, or as fast.
 const cpuPackage = "package of its own CPUs"
 
-// Attributes of how processes are confined. A filter whose decisions the kernel remembers costs so little (docs/measured) that it
-// counts as none.
-const (
-	seccomp        = "seccomp filter"
-	storeBypass    = "speculative store bypass"
-	indirectBranch = "indirect branch speculation"
-)
-
 // setupOf returns the settings of a role's endpoints and of their trial's flows: the values of every
 // attribute as text, for example "MTU" → "1500". Endpoints of one role that differ show all of their values,
 // for example "1450/1500". Attributes that were not recorded are missing.
@@ -52,9 +44,10 @@ func setupOf(role string, endpoints []record.Endpoint, flows []record.Flow) map[
 			}
 		}
 		if c := e.Confinement; c != nil {
-			add(seccomp, map[bool]string{true: "run at every call", false: "none"}[c.Uncached])
-			add(storeBypass, c.StoreBypass)
-			add(indirectBranch, c.IndirectBranch)
+			// A filter whose decisions the kernel remembers costs so little (docs/measured) that it counts as none.
+			add("seccomp filter", map[bool]string{true: "run at every call", false: "none"}[c.Uncached])
+			add("speculative store bypass", c.StoreBypass)
+			add("indirect branch speculation", c.IndirectBranch)
 		}
 		for name, on := range e.Offloads {
 			add(name, onOff[on])

@@ -205,11 +205,6 @@ func levelling(c record.Cell, ends, baseEnds []record.Endpoint, what []differenc
 	if c.Options.Congestion == "" && differs("congestion control") {
 		flags = append(flags, "--congestion")
 	}
-	if platform, _, named := strings.Cut(c.Network, ":"); named && (differs(seccomp) || differs(storeBypass) || differs(indirectBranch)) {
-		if host := platform + ":host"; host != c.Network && slices.Contains([]string{"docker", "swarm"}, platform) {
-			flags = append(flags, "--baseline "+host) // whose processes are in containers, too
-		}
-	}
 	if set.Turns && differs(cpuPackage) { // networks that stand alone are given the same CPUs
 		flags = append(flags, "--turns=false")
 	}

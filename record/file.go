@@ -32,6 +32,21 @@ type File struct {
 	Spent float64
 }
 
+// Here reports whether the machine that nettoll ran on was measured, rather than others alone. A run of which no end is known is taken
+// to be one of that machine.
+func (f *File) Here() bool {
+	others := false
+	for _, t := range f.Trials {
+		for _, e := range t.Endpoints {
+			if e.Machine == nil {
+				return true
+			}
+			others = true
+		}
+	}
+	return !others
+}
+
 // Limits returns the settings in force at the end of the run: those of
 // the last process that resumed it, or else the run's own.
 func (f *File) Limits() Settings {

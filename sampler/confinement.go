@@ -4,9 +4,13 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"nettoll/record"
 )
+
+// confined returns what this process is restricted to, which stays as it is.
+var confined = sync.OnceValues(func() (*record.Confinement, error) { return confinement("/proc", release()) })
 
 // confinement returns what the kernel, of a release, restricts this process to.
 func confinement(proc, release string) (*record.Confinement, error) {

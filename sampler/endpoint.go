@@ -35,7 +35,7 @@ func Endpoint(peer netip.Addr) (record.Endpoint, error) {
 	if e.Offloads, err = offloads(e.Device); err != nil {
 		return e, err
 	}
-	if e.Confinement, err = confinement("/proc", release()); err != nil {
+	if e.Confinement, err = confined(); err != nil {
 		return e, err
 	}
 	// A new namespace has the kernel's defaults of most of these, whatever was set on the machine.

@@ -64,7 +64,7 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 	if err := cmd.Context().Err(); err != nil {
 		return err
 	}
-	unlike := cmp.Or(sameMachine(file.Run.Machine), sameTools(file.Run.Cells, file.Run.Tools, here, unknown))
+	unlike := cmp.Or(sameMachine(file), sameTools(file.Run.Cells, file.Run.Tools, here, unknown))
 	switch {
 	case unlike != nil && f.dryRun:
 		return a.showPlan(f, notSkipped(file), skippedBefore(file), set, allOfIt(unlike))
@@ -90,7 +90,8 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 }
 
 // sameMachine refuses to resume a run where new trials could not be compared with its own.
-func sameMachine(was record.Machine) error {
+func sameMachine(file *record.File) error {
+	was := file.Run.Machine
 	is, err := sampler.Machine("/proc", "/sys")
 	if err != nil {
 		return err
@@ -103,7 +104,7 @@ func sameMachine(was record.Machine) error {
 	case is.CPUModel != was.CPUModel || !slices.Equal(is.CPUs, was.CPUs):
 		return usagef("--resume: the run began on other CPUs (%d, %s) than are available now (%d, %s); begin another run",
 			len(was.CPUs), was.CPUModel, len(is.CPUs), is.CPUModel)
-	case was.Power.Frequency() != "" && is.Power.Frequency() != was.Power.Frequency():
+	case file.Here() && was.Power.Frequency() != "" && is.Power.Frequency() != was.Power.Frequency():
 		return usagef("--resume: the run began with cpufreq %s, now it is %s; choose that governor again, or begin another run",
 			was.Power.Frequency(), cmp.Or(is.Power.Frequency(), "not known"))
 	}
