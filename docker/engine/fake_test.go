@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
 	"nettoll/platform"
+	"nettoll/platform/platformtest"
 )
 
 // fake returns an engine whose answers to requests, such as "GET /info", are those of a function. Without a status, it breaks
@@ -106,17 +108,38 @@ func TestOneNodeTwice(t *testing.T) {
 	}
 }
 
-// TestRulesThatAreNotShown checks that an engine whose rules iptables-save does not show is not taken for one without rules,
-// whose ports only docker-proxy serves.
-func TestRulesThatAreNotShown(t *testing.T) {
+// TestRulesOfNFTables checks that an engine whose rules iptables-save does not show is not taken for one without rules, whose
+// ports only docker-proxy serves. Here the program nft writes rules like those of such an engine.
+func TestRulesOfNFTables(t *testing.T) {
+	_, err := exec.LookPath("nft")
+	platformtest.Require(t, "nft", err)
+	nft := func(rules string) {
+		t.Helper()
+		if out, err := exec.CommandContext(t.Context(), "nft", rules).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
 	for _, backend := range []string{"nftables", "nftables+firewalld"} {
 		e := fake(t, Image{}, func(string) (int, string) {
 			return http.StatusOK, `{"FirewallBackend": {"Driver": "` + backend + `"}}`
 		})
-		_, err := Borrow(e, 0, true).KeepsNoRules(t.Context())
-		if !errors.Is(err, platform.ErrUnsupported) || !strings.Contains(err.Error(), "its firewall backend is "+backend) {
-			t.Errorf("%s: %v", backend, err)
+		h := Borrow(e, 0, true)
+		if f, err := h.Firewall(t.Context()); err != nil || !f.None {
+			t.Errorf("%s, without a table: %+v, %v", backend, f, err)
 		}
+		nft(`table ip docker-bridges { chain nat-prerouting-and-output { iifname != "docker0" tcp dport 20001 counter dnat to 198.19.0.2:20001; }; }`)
+		f, err := h.Firewall(t.Context())
+		if err != nil || f.None {
+			t.Errorf("%s: %+v, %v", backend, f, err)
+		}
+		if n, err := f.Translations(t.Context(), netip.MustParseAddr("198.19.0.2")); n != 0 || err != nil {
+			t.Errorf("%s: %d connections were counted, %v", backend, n, err)
+		}
+		_, err = f.Translations(t.Context(), netip.MustParseAddr("198.19.0.3"))
+		if !errors.Is(err, platform.ErrUnsupported) || !strings.Contains(err.Error(), "no rule leads to 198.19.0.3") {
+			t.Errorf("%s, of another container: %v", backend, err)
+		}
+		nft("delete table ip docker-bridges")
 	}
 }
 

@@ -18,7 +18,9 @@ import (
 	"nettoll/internal/daemon"
 	"nettoll/internal/netns"
 	"nettoll/internal/nsexec"
+	"nettoll/internal/program"
 	"nettoll/internal/undo"
+	"nettoll/internal/wrap"
 	"nettoll/platform"
 )
 
@@ -26,6 +28,7 @@ import (
 type Settings struct {
 	NoICC      bool // --icc=false
 	NoIPTables bool // --iptables=false: only docker-proxy publishes ports
+	NFTables   bool // --firewall-backend=nftables: its rules are in tables of nftables of its own; since Docker 29
 }
 
 // String returns the options by which the settings differ from dockerd's defaults.
@@ -37,7 +40,29 @@ func (s Settings) String() string {
 	if s.NoIPTables {
 		all = append(all, "--iptables=false", "--ip6tables=false")
 	}
+	if s.NFTables {
+		all = append(all, nftables)
+	}
 	return strings.Join(all, " ")
+}
+
+// nftables is the option of dockerd for rules in tables of nftables.
+const nftables = "--firewall-backend=nftables"
+
+// Supported returns an error if the dockerd of this machine has no such settings.
+func (s Settings) Supported(ctx context.Context) error {
+	if !s.NFTables {
+		return nil
+	}
+	path, err := exec.LookPath("dockerd")
+	if err != nil {
+		return Available()
+	}
+	help, err := program.Say(ctx, path, "--help")
+	if option, _, _ := strings.Cut(nftables, "="); err != nil || strings.Contains(help, option) {
+		return wrap.Error(err, "docker")
+	}
+	return &platform.Unsupported{Feature: "an engine with rules of nftables", Option: "Docker Engine 29 or later", Remedy: "install Docker Engine 29 or later (docs.docker.com/engine/install)"}
 }
 
 // Private is an engine that nettoll runs, on a host that was made for it.
@@ -160,7 +185,7 @@ func (p *Private) begin(ctx context.Context, run string, s Settings) (*client.Cl
 			return brief(err)
 		},
 	})
-	if err == nil && !s.NoIPTables {
+	if err == nil && !s.NoIPTables && !s.NFTables {
 		// An engine with ip6tables drops IPv6 packets for which it has no rule, whether or not forwarding was
 		// on before: bridges that networks make on its host would carry only IPv4.
 		err = nsexec.Run(ctx, p, platform.Command{Path: "ip6tables", Args: []string{"--wait", "--policy", "FORWARD", "ACCEPT"}})

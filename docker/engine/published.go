@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -14,35 +15,60 @@ import (
 
 	"github.com/prometheus/procfs"
 
+	"nettoll/internal/nl/nft"
 	"nettoll/internal/nsexec"
+	"nettoll/internal/wrap"
 	"nettoll/platform"
 )
 
-// KeepsNoRules reports whether the engine keeps no firewall rules (--iptables=false). Rules that it keeps where iptables-save
-// does not show them are an error.
-func (h *Host) KeepsNoRules(ctx context.Context) (bool, error) {
+// Firewall is how an engine filters and translates packets.
+type Firewall struct {
+	None   bool // it keeps no rules (--iptables=false): only docker-proxy publishes ports
+	tables bool // its rules are in tables of nftables that iptables-save does not show
+	h      *Host
+}
+
+// bridges is the table of nftables, one for each IP version, that has an engine's rules.
+const bridges = "docker-bridges"
+
+// Firewall returns the engine's firewall.
+func (h *Host) Firewall(ctx context.Context) (Firewall, error) {
+	f := Firewall{None: h.settings.NoIPTables, tables: h.settings.NFTables, h: h}
 	if h.under != nil {
-		return h.settings.NoIPTables, nil
+		return f, nil
 	}
 	res, err := h.info(ctx)
 	if err != nil {
-		return false, failed(err, "ask engine %s for its firewall", h.name)
+		return f, failed(err, "ask engine %s for its firewall", h.name)
 	}
-	if b := res.Info.FirewallBackend; b != nil && strings.HasPrefix(b.Driver, "nftables") { // also nftables+firewalld
-		return false, unseen(fmt.Errorf("its firewall backend is %s", b.Driver))
+	if b := res.Info.FirewallBackend; b != nil {
+		f.tables = strings.HasPrefix(b.Driver, "nftables") // also nftables+firewalld
+	}
+	if f.tables {
+		t, err := f.read(netip.IPv4Unspecified())
+		f.None = !t.Table
+		return f, err
 	}
 	text, err := h.rules(ctx, "iptables-save")
-	return err == nil && !strings.Contains(text, "\n:DOCKER "), err
+	f.None = err == nil && !strings.Contains(text, "\n:DOCKER ")
+	return f, err
 }
 
-// Translations returns how many connections the engine's rules have directed to a container's address
-// so far. It runs the program iptables-save, which requires root.
-func (h *Host) Translations(ctx context.Context, to netip.Addr) (uint64, error) {
+// Translations returns how many connections the rules have directed to a container's address so far. It needs root, and for
+// rules of iptables the program iptables-save.
+func (f Firewall) Translations(ctx context.Context, to netip.Addr) (uint64, error) {
+	if f.tables {
+		t, err := f.read(to)
+		if err == nil && t.Rules == 0 {
+			err = untranslated(to, "nft")
+		}
+		return t.Packets, err
+	}
 	program := "iptables-save"
 	if to.Is6() {
 		program = "ip6tables-save"
 	}
-	text, err := h.rules(ctx, program)
+	text, err := f.h.rules(ctx, program)
 	if err != nil {
 		return 0, err
 	}
@@ -51,27 +77,35 @@ func (h *Host) Translations(ctx context.Context, to netip.Addr) (uint64, error) 
 		return 0, fmt.Errorf("docker: %s: %w", program, err)
 	}
 	if !found {
-		return 0, unseen(fmt.Errorf("no rule leads to %s", to))
+		return 0, untranslated(to, program)
 	}
 	return count, nil
 }
 
-// unseen returns the error of an engine whose rules iptables-save does not show.
-func unseen(why error) error {
-	return &platform.Unsupported{
-		Feature: "proving the path of a published port", Option: "rules of the engine that iptables-save shows",
-		Remedy: "use an engine whose firewall backend is iptables (--private-engine starts one), or docker:published-proxy", Err: why,
+// read reads the engine's table of the address's IP version.
+func (f Firewall) read(to netip.Addr) (nft.Translation, error) {
+	t, err := nft.ReadTranslation(f.h.NetNS(), bridges, to)
+	if errors.Is(err, os.ErrPermission) {
+		return t, unreadable("root", "run as root", err)
 	}
+	return t, wrap.Error(err, "docker")
+}
+
+// untranslated returns the error of an engine none of whose rules leads to a container.
+func untranslated(to netip.Addr, program string) error {
+	return unreadable("rules of the engine that "+program+" shows", "use another engine (--private-engine starts one), or docker:published-proxy",
+		fmt.Errorf("no rule leads to %s", to))
+}
+
+func unreadable(option, remedy string, err error) error {
+	return &platform.Unsupported{Feature: "proving the path of a published port", Option: option, Remedy: remedy, Err: err}
 }
 
 // rules returns the engine's NAT table, with counters.
 func (h *Host) rules(ctx context.Context, program string) (string, error) {
 	var out bytes.Buffer
 	if err := nsexec.Run(ctx, h, platform.Command{Path: program, Args: []string{"-c", "-t", "nat"}, Stdout: &out}); err != nil {
-		return "", &platform.Unsupported{
-			Feature: "proving the path of a published port", Option: "root and the program " + program,
-			Remedy: "run as root, with iptables installed", Err: err,
-		}
+		return "", unreadable("root and the program "+program, "run as root, with iptables installed", err)
 	}
 	return "\n" + out.String(), nil
 }

@@ -22,6 +22,7 @@ import (
 	"nettoll/network/networktest"
 	"nettoll/platform"
 	platforms "nettoll/platform/docker"
+	"nettoll/platform/platformtest"
 	"nettoll/record"
 )
 
@@ -34,12 +35,10 @@ func install(t *testing.T, args ...string) dial {
 	t.Helper()
 	t.Cleanup(func() {
 		// An engine leaves its rules behind, which would make the next one look like one that keeps
-		// rules.
-		for _, table := range []string{"filter", "nat"} {
-			for _, what := range []string{"--flush", "--delete-chain"} {
-				if out, err := exec.Command("iptables", "--wait", "--table", table, what).CombinedOutput(); err != nil {
-					t.Errorf("%v: %s", err, out)
-				}
+		// rules, and drops what it does not know.
+		for _, what := range []string{"--flush", "--delete-chain", "--policy FORWARD ACCEPT", "--table nat --flush", "--table nat --delete-chain"} {
+			if out, err := exec.Command("iptables", append([]string{"--wait"}, strings.Fields(what)...)...).CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
 			}
 		}
 	})
@@ -197,4 +196,36 @@ func TestBorrowedEngineWithoutRules(t *testing.T) {
 		}
 	}
 	iferr.Error(t, n.Close(t.Context()))
+}
+
+// TestBorrowedEngineWithNFTables measures on a user's engine that keeps its rules in tables of nftables: the connections to a
+// published port are those that the engine's own rules have counted.
+func TestBorrowedEngineWithNFTables(t *testing.T) {
+	s := engine.Settings{NFTables: true}
+	platformtest.Require(t, "dockerd-nftables", s.Supported(t.Context()))
+	iferr.Fatal(t, netns.SetSysctl("/proc/self/ns/net", "net/ipv4/ip_forward", "1")) // such an engine does not
+	d := install(t, s.String())
+	t.Cleanup(func() {
+		for _, family := range []string{"ip", "ip6"} {
+			if out, err := exec.Command("nft", "delete", "table", family, "docker-bridges").CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		}
+	})
+	host := machine(t, d)
+	before := networktest.State(t, host)
+	t.Run("measured", func(t *testing.T) {
+		p := engines(t, platforms.Options{Dial: []func(context.Context) (*client.Client, bool, error){d}})
+		for _, name := range []string{"bridge", "published"} {
+			t.Run(name, func(t *testing.T) { onMachine(t, p, byName(t, name)) })
+		}
+		n, err := byName(t, "published").Connect(t.Context(), network.Topology{Hosts: 1, Servers: 1, Clients: 1}, p)
+		iferr.Fatal(t, err)
+		path := n.Path(n.Clients[0], n.Servers[0], network.IPv4)
+		if !slices.ContainsFunc(path, func(h network.Hop) bool { return h.Kind == network.Connection }) || len(n.Unproved) > 0 {
+			t.Errorf("no rule is in the path %v, and %q is not proved", path, n.Unproved)
+		}
+		iferr.Error(t, n.Close(t.Context()))
+	})
+	networktest.Same(t, "when all was measured", before, networktest.State(t, host))
 }

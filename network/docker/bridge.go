@@ -104,7 +104,7 @@ func (n *build) onBridge(ctx context.Context, name string) error {
 // it is not: packets are faster there.
 func (n *build) bridged(ctx context.Context, device string) error {
 	h := n.engines[0]
-	if none, err := h.KeepsNoRules(ctx); err == nil && !none && h.NetNS() != "" {
+	if rules, err := h.Firewall(ctx); err == nil && !rules.None && h.NetNS() != "" {
 		on, err := netns.Sysctl(h.NetNS(), netns.BridgeNetfilter[0])
 		const meets = "packets from container to container do not meet the engine's rules"
 		switch {

@@ -2,6 +2,7 @@ package docker_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"nettoll/docker/engine"
@@ -28,6 +29,10 @@ func TestConformance(t *testing.T) {
 	p := engines(t, platforms.Options{Lab: lab.New()})
 	var all []network.Driver
 	for _, tech := range docker.All() {
+		if old := tech.Probe(t.Context(), p); strings.HasSuffix(tech.Name, "-nftables") && old != nil {
+			t.Run(tech.Name, func(t *testing.T) { platformtest.Require(t, "dockerd-nftables", old) })
+			continue
+		}
 		all = append(all, tech)
 	}
 	all = append(all, kernel.Veth(), kernel.PipeworkVeth(), kernel.PipeworkMacvlan(), kernel.IPTables(), kernel.VXLAN())

@@ -46,6 +46,10 @@ func All() []network.Driver {
 			Name: "bridge-noiptables", Hosts: []int{1},
 			About: "containers on the default bridge of an engine that keeps no firewall rules (dockerd --iptables=false)",
 		}},
+		{connect: defaultBridge, settings: engine.Settings{NFTables: true}, Info: network.Info{
+			Name: "bridge-nftables", Hosts: []int{1},
+			About: "containers on the default bridge of an engine whose firewall rules are in nftables (dockerd --firewall-backend=nftables)",
+		}},
 		{connect: userBridge, Info: network.Info{
 			Name: "user-bridge", Hosts: []int{1},
 			About: "containers on a bridge network of one's own (docker network create)",
@@ -61,6 +65,10 @@ func All() []network.Driver {
 		{connect: published, Info: network.Info{
 			Name: "published", Hosts: []int{1, 2},
 			About: "a published port of the host, translated (DNAT) to a container on the default bridge; the client is a process of a host",
+		}},
+		{connect: published, settings: engine.Settings{NFTables: true}, Info: network.Info{
+			Name: "published-nftables", Hosts: []int{1, 2},
+			About: "as docker:published, but the engine's firewall rules are in nftables (dockerd --firewall-backend=nftables)",
 		}},
 		{connect: published, settings: engine.Settings{NoIPTables: true}, Info: network.Info{
 			Name: "published-proxy", Hosts: []int{1, 2}, Relays: true, Carried: true,
@@ -107,6 +115,9 @@ func (v variant) probe(ctx context.Context, p platform.Platform) error {
 	on, err := v.provider(p)
 	if err == nil {
 		err = v.probeIPVS(on)
+	}
+	if err == nil && on.Private() {
+		err = v.settings.Supported(ctx)
 	}
 	if err != nil {
 		return err

@@ -40,13 +40,13 @@ func published(ctx context.Context, n *build) error {
 	if err != nil {
 		return err
 	}
-	noRules, err := h.KeepsNoRules(ctx)
+	rules, err := h.Firewall(ctx)
 	if err != nil {
 		return err
 	}
 	at := []netip.Addr{h.Addr(false), h.Addr(true)}
 	if h.Borrowed() {
-		if at, err = addresses(device, noRules); err != nil {
+		if at, err = addresses(device, rules.None); err != nil {
 			return err
 		}
 	}
@@ -68,7 +68,7 @@ func published(ctx context.Context, n *build) error {
 		addr, _ := record.First(at, func(a netip.Addr) bool { return a.Is6() == (f == network.IPv6) && a.IsValid() })
 		return addr
 	})
-	if noRules {
+	if rules.None {
 		return n.proxied()
 	}
 	if h.Borrowed() {
@@ -76,7 +76,7 @@ func published(ctx context.Context, n *build) error {
 			return err
 		}
 	}
-	return n.translated(ctx)
+	return n.translated(ctx, rules)
 }
 
 // forget removes the host's connection tracking entries of datagrams that came to the servers'
@@ -123,16 +123,15 @@ func addresses(device string, loopback bool) ([]netip.Addr, error) {
 }
 
 // translated builds the path by the engine's rules to the container. They count connections.
-func (n *build) translated(ctx context.Context) error {
-	h := n.engines[0]
-	if _, err := h.Translations(ctx, n.Servers[0].Addr4); err != nil {
+func (n *build) translated(ctx context.Context, rules engine.Firewall) error {
+	if _, err := rules.Translations(ctx, n.Servers[0].Addr4); err != nil {
 		return err // fail before anything is measured
 	}
 	n.Hops = func(from, to *plumb.Node, f network.Family) []network.Hop {
 		dnat := network.Hop{
-			Name: h.Name() + "/rule-dnat-" + to.Name(), Kind: network.Connection, Slow: true,
+			Name: n.engines[0].Name() + "/rule-dnat-" + to.Name(), Kind: network.Connection, Slow: true,
 			Read: func(ctx context.Context) (network.Count, error) {
-				packets, err := h.Translations(ctx, to.Addr(f))
+				packets, err := rules.Translations(ctx, to.Addr(f))
 				return network.Count{Packets: packets}, err
 			},
 		}
