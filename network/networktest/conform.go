@@ -183,11 +183,11 @@ type subject struct {
 	version  string         // of the engine
 	mu       sync.Mutex     // of what follows: numbers of hosts may be tested at the same time
 	sections map[int]string // of the page, by the number of hosts
-	ends     map[int]string // the part of each section on endpoints and path
+	paths    map[int]string // the part of each section on the path
 }
 
 func newSubject(p platform.Platform, prefix string, tech network.Driver) *subject {
-	return &subject{Driver: tech, platform: p, prefix: prefix, warmup: usualWarmup, engines: p.Info().Stood != nil, sections: map[int]string{}, ends: map[int]string{}}
+	return &subject{Driver: tech, platform: p, prefix: prefix, warmup: usualWarmup, engines: p.Info().Stood != nil, sections: map[int]string{}, paths: map[int]string{}}
 }
 
 // network returns its name in cells.

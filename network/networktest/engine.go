@@ -64,14 +64,24 @@ func hidden(t *testing.T) (lines []string) {
 // counters matches the counters that begin the lines of iptables-save, and end those of its chains.
 var counters = regexp.MustCompile(`^\[\d+:\d+\] | \[\d+:\d+\]$`)
 
-// Rules lists the iptables rules of a host as iptables-save prints them, without counters.
+// Rules lists the iptables rules of a host as iptables-save prints them, without counters. Tables as the kernel makes them, without
+// rules, are left out: since Docker 28, an engine leaves its table raw when the last container has ended.
 func Rules(t *testing.T, h platform.Host) (lines []string) {
 	t.Helper()
 	for _, program := range []string{"iptables-save", "ip6tables-save"} {
+		var table []string
+		filled := false
 		for l := range strings.Lines(output(t, h, program)) {
 			l = counters.ReplaceAllString(strings.TrimSpace(l), "")
-			if l != "" && l != "COMMIT" && !strings.HasPrefix(l, "#") {
-				lines = append(lines, strings.TrimSuffix(program, "-save")+" "+l)
+			switch {
+			case l == "COMMIT":
+				if filled {
+					lines = append(lines, table...)
+				}
+				table, filled = nil, false
+			case l != "" && !strings.HasPrefix(l, "#"):
+				table = append(table, strings.TrimSuffix(program, "-save")+" "+l)
+				filled = filled || !strings.HasPrefix(l, "*") && !strings.HasSuffix(l, " ACCEPT") || strings.HasPrefix(l, "-A ")
 			}
 		}
 	}

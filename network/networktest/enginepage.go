@@ -105,11 +105,11 @@ func (d *description) firewall(t *testing.T, n *network.Network, engines []*engi
 // kept returns text on the rules that an engine keeps, and on whether bridged packets meet them.
 func (d *description) kept(t *testing.T, h *engine.Host) string {
 	t.Helper()
-	all := ranged(Rules(t, h))
-	if len(all) == 0 {
+	all, tables := ranged(Rules(t, h)), d.tables(t, h)
+	if len(all) == 0 && tables == "" {
 		return "no rules.\n"
 	}
-	text := "rules as follow. Those that differ in nothing but the port stand once.\n"
+	text := "rules as follow. Those that differ in nothing but the port stand once.\n" + tables
 	for _, program := range []string{"iptables", "ip6tables"} {
 		key := "net/bridge/bridge-nf-call-" + program
 		bridged, err := netns.Sysctl(h.NetNS(), key)
@@ -349,17 +349,14 @@ func numbers(line string) (all []int) {
 	return all
 }
 
-// ownRules lists nettoll's own tables on a host.
+// ownRules lists nettoll's own tables on a host, which are of the family inet.
 func ownRules(t *testing.T, h platform.Host) string {
 	t.Helper()
 	ns := h.Facts().NetNS
 	if ns == "" {
 		return ""
 	}
-	rules, err := nltest.Rules(t.Context(), ns)
-	if errors.Is(err, exec.ErrNotFound) {
-		platformtest.Require(t, "nft", err)
-	}
+	rules, err := listed(t, ns, "ruleset", "inet")
 	iferr.Fatal(t, err)
 	return shortened(rules)
 }
@@ -377,4 +374,37 @@ func shortened(table string) string {
 	table = furtherPolicies.ReplaceAllString(table, "\t…\n")
 	table = furtherJumps.ReplaceAllString(table, "\t\t…\n")
 	return furtherRules.ReplaceAllString(table, "$1\t\t…\n$2")
+}
+
+// listed returns what the program nft lists in a namespace.
+func listed(t *testing.T, ns string, of ...string) (string, error) {
+	t.Helper()
+	rules, err := nltest.Rules(t.Context(), ns, of...)
+	if errors.Is(err, exec.ErrNotFound) {
+		platformtest.Require(t, "nft", err)
+	}
+	return rules, err
+}
+
+// tables lists an engine's own tables of nftables, if it has some.
+func (d *description) tables(t *testing.T, h *engine.Host) (text string) {
+	t.Helper()
+	for _, family := range []string{"ip", "ip6"} {
+		of := []string{"table", family, "docker-bridges"}
+		rules, err := listed(t, h.NetNS(), of...)
+		if err != nil {
+			return ""
+		}
+		var lines, alike []string
+		for l := range strings.Lines(rules) {
+			if port.MatchString(l) {
+				alike = append(alike, l)
+				continue
+			}
+			lines = append(append(lines, ranged(alike)...), l)
+			alike = nil
+		}
+		text += fmt.Sprintf("\n`nft list %s`:\n\n```\n%s```\n", strings.Join(of, " "), d.names.Replace(strings.Join(lines, "")))
+	}
+	return text
 }

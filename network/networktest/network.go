@@ -282,6 +282,7 @@ func State(t *testing.T, hosts ...platform.Host) (lines []string) {
 		iferr.Fatal(t, err)
 		all := append(strings.Split(strings.TrimSpace(inv), "\n"), parameters(t, ns)...)
 		if d, ok := h.(*engine.Host); ok {
+			all = slices.DeleteFunc(all, func(l string) bool { return l == "table raw" }) // see Rules
 			all = append(append(all, objects(t, d)...), Rules(t, d)...)
 		}
 		if n, ok := h.(*kube.Node); ok {

@@ -42,11 +42,11 @@ func page(t *testing.T, s *subject) {
 	}
 	got, err := os.ReadFile(path)
 	if err == nil && !strings.Contains(string(got), s.version) {
-		// Another version of the engine has other rules and devices. Which addresses and paths are
-		// used is nettoll's own claim.
-		for hosts, ends := range s.ends {
-			if !strings.Contains(string(got), ends) {
-				t.Errorf("%s is of another version than %s, and yet ought to say of %d hosts:\n%s", path, s.version, hosts, ends)
+		// Another version of the engine has other rules and devices, and chooses other addresses. Which paths are used is
+		// nettoll's own claim.
+		for hosts, hops := range s.paths {
+			if !strings.Contains(string(got), hops) {
+				t.Errorf("%s is of another version than %s, and yet ought to say of %d hosts:\n%s", path, s.version, hosts, hops)
 			}
 		}
 		return
@@ -91,9 +91,10 @@ func describe(t *testing.T, s *subject, n *network.Network, hosts int) {
 	}
 	fmt.Fprintf(d, "\n## On %d host%s\n\n", hosts, strings.Repeat("s", min(1, hosts-1)))
 	engines := enginesOf(n)
+	d.addressed(t, s, n)
 	begin := d.Len()
-	d.ends(t, s, n)
-	ends := d.String()[begin:]
+	d.path(s, n)
+	hops := d.String()[begin:]
 	if len(engines) > 0 {
 		if s.engine == "" {
 			s.version, s.engine = introduction(t, engines[0])
@@ -105,7 +106,7 @@ func describe(t *testing.T, s *subject, n *network.Network, hosts int) {
 	d.firewall(t, n, engines)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ends[hosts], s.sections[hosts] = ends, b.String()
+	s.paths[hosts], s.sections[hosts] = hops, b.String()
 }
 
 // description is a section under construction.
@@ -116,16 +117,20 @@ type description struct {
 	addresses bool // and addresses
 }
 
-// ends writes which addresses endpoints use, and the path between them.
-func (d *description) ends(t *testing.T, s *subject, n *network.Network) {
+// addressed writes which addresses endpoints use.
+func (d *description) addressed(t *testing.T, s *subject, n *network.Network) {
 	client, server := n.Clients[0], n.Servers[0]
 	for _, f := range s.families() {
 		a, err := n.Addr(client, server, f)
 		iferr.Fatal(t, err)
 		fmt.Fprintf(d, "The client in `%s` reaches the server in `%s` at `%s`.\n", client.Name(), server.Name(), d.names.Replace(a.String()))
 	}
+}
+
+// path writes the path between them.
+func (d *description) path(s *subject, n *network.Network) {
 	d.WriteString("\n### Path\n\nThese counters prove the path:\n\n")
-	for _, h := range n.Path(client, server, s.families()[0]) {
+	for _, h := range n.Path(n.Clients[0], n.Servers[0], s.families()[0]) {
 		absent := ""
 		if h.Absent {
 			absent = ", which the payload must **not** cross"

@@ -59,7 +59,7 @@ const everythingText = `table inet tested {
 func TestKernelHasTheRules(t *testing.T) {
 	ns := route(t).router
 	commit(t, everything(t, ns))
-	got, err := nltest.Rules(t.Context(), ns)
+	got, err := nltest.Rules(t.Context(), ns, "ruleset", "inet")
 	if errors.Is(err, exec.ErrNotFound) {
 		platformtest.Require(t, "nft", err)
 	}

@@ -98,11 +98,10 @@ var besides = []struct {
 	{regexp.MustCompile(`\n\n+`), "\n"},
 }
 
-// Rules returns nettoll's own tables in the network namespace at path, those of the inet family, as
-// nft(8) prints them, without counters.
-func Rules(ctx context.Context, path string) (text string, err error) {
+// Rules returns what "nft list" prints of tables in the network namespace at path, without counters.
+func Rules(ctx context.Context, path string, of ...string) (text string, err error) {
 	err = netns.Do(path, func() error {
-		out, err := exec.CommandContext(ctx, "nft", "list", "ruleset", "inet").Output()
+		out, err := exec.CommandContext(ctx, "nft", append([]string{"list"}, of...)...).Output()
 		text = string(out)
 		return err
 	})
