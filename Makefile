@@ -27,14 +27,19 @@ test: needs lint ## all levels of tests; some checks rotate: each runs in one of
 	.ci/test
 
 .PHONY: test-all
-test-all: needs lint ## test, test-kube and test-vm, without turns
+test-all: needs lint ## test, test-docker, test-kube and test-vm, without turns
 	.ci/test all
+	.ci/test-docker all
 	.ci/test-kube all
 	.ci/test-vm all
 
 .PHONY: test-vm
 test-vm: needs tools ## networks and delays whose modules this kernel may lack, in a virtual machine (root, Debian)
 	.ci/test-vm
+
+.PHONY: test-docker
+test-docker: needs tools ## networks of Docker, on the current Docker Engine, which is built first (root, Debian)
+	.ci/test-docker
 
 .PHONY: test-kube
 test-kube: needs tools ## networks of Kubernetes, on clusters that nettoll starts (root, Debian)
