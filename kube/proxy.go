@@ -133,8 +133,8 @@ func (m ProxyMode) served(ctx context.Context, node platform.Host, six bool) (ma
 
 // DropsOthers returns an error unless a node drops packets to addresses in the range of services that no service has, where the mode
 // does so. kube-proxy learns of the range apart from services, and may have written the rules of these before: it writes the one of
-// the range with all others, once it has to write all of them, such as when labels of its node change, and otherwise an hour later
-// (Kubernetes 1.33, OnServiceCIDRsChanged and syncProxyRules in pkg/proxy/nftables/proxier.go).
+// the range with all others, once it has to write all of them, such as when the zone of its node changes, and otherwise an hour later
+// (Kubernetes 1.33 to 1.37, OnServiceCIDRsChanged and syncProxyRules in pkg/proxy/nftables/proxier.go).
 func (m ProxyMode) DropsOthers(ctx context.Context, node platform.Host) error {
 	if m.drops == nil {
 		return nil

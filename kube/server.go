@@ -87,8 +87,7 @@ func StartServer(ctx context.Context, stack *undo.Stack, h platform.Host, o Serv
 		URL:      "https://" + net.JoinHostPort(at.String(), strconv.Itoa(apiPort)),
 		requests: &http.Client{Transport: bearer{requests, s.tokens[Admin]}}, streams: &http.Client{Transport: bearer{streams, s.tokens[Admin]}},
 	}
-	var err error
-	s.Daemon, err = daemon.Start(ctx, stack, h, daemon.Spec{
+	spec := daemon.Spec{
 		Name: Apiserver, Path: o.Path, Patience: Patience, Grace: grace, Complaint: Complaint,
 		Args: append([]string{
 			"--etcd-servers=" + o.Etcd, "--bind-address=" + at.String(), "--advertise-address=" + at.String(), "--secure-port=" + strconv.Itoa(apiPort),
@@ -96,9 +95,6 @@ func StartServer(ctx context.Context, stack *undo.Stack, h platform.Host, o Serv
 			"--token-auth-file=" + tokens,
 			"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=" + s.Account, "--service-account-signing-key-file=" + s.Account,
 			"--service-cluster-ip-range=" + o.Services[0].String() + "," + o.Services[1].String(),
-			// Addresses of services are bits of a map, as before Kubernetes 1.33. It makes an object of each since, and counts all
-			// of them for each new service (ipallocator.Allocator.Used): 10,000 services took many minutes.
-			"--feature-gates=MultiCIDRServiceAllocator=false",
 		}, o.Args...),
 		Ready: func(ctx context.Context) error {
 			if requests.TLSClientConfig == nil {
@@ -119,7 +115,19 @@ func StartServer(ctx context.Context, stack *undo.Stack, h platform.Host, o Serv
 			}
 			return o.Ready(ctx, s)
 		},
-	})
+	}
+	// Addresses of services should be bits of a map, as before Kubernetes 1.33. It makes an object of each since, and counts all of
+	// them for each new service (ipallocator.Allocator.Used): 10,000 services took many minutes. Kubernetes 1.33 is the last one
+	// that leaves the choice, and those that leave none end and name what they were asked for.
+	const objects = "MultiCIDRServiceAllocator"
+	mapped := spec
+	mapped.Args = append(slices.Clone(spec.Args), "--feature-gates="+objects+"=false")
+	var err error
+	s.Daemon, err = daemon.Start(ctx, stack, h, mapped)
+	ranged := err != nil && strings.Contains(err.Error(), objects)
+	if ranged {
+		s.Daemon, err = daemon.Start(ctx, stack, h, spec)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +136,10 @@ func StartServer(ctx context.Context, stack *undo.Stack, h platform.Host, o Serv
 			return nil, err
 		}
 	}
-	if err := s.MakeAll(ctx, 1, slices.Values([]Object{serviceCIDR(o.Services)})); err != nil {
+	if !ranged {
+		err = s.MakeAll(ctx, 1, slices.Values([]Object{serviceCIDR(o.Services)}))
+	}
+	if err != nil {
 		return nil, err
 	}
 	return s, nil

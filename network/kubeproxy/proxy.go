@@ -76,7 +76,8 @@ const anew = time.Second
 // onServices is called when a host first has the rules of its services. Tests change it.
 var onServices = func(*plumb.Host) error { return nil }
 
-// ready returns what returns nil once the kube-proxy of a host has written all rules. A label of its node is changed until it has.
+// ready returns what returns nil once the kube-proxy of a host has written all rules. The zone of its node is changed until it has:
+// of all labels, kube-proxy notices that one in every version, and nothing else here asks for it.
 func (n *build) ready(c *kube.Server, h *plumb.Host, want map[netip.Addr]int) func(context.Context) error {
 	var labels int
 	var last time.Time
@@ -93,7 +94,7 @@ func (n *build) ready(c *kube.Server, h *plumb.Host, want map[netip.Addr]int) fu
 			return missing
 		}
 		labels, last = labels+1, time.Now()
-		label := map[string]any{"metadata": map[string]any{"labels": map[string]string{"nettoll/rules": strconv.Itoa(labels)}}}
+		label := map[string]any{"metadata": map[string]any{"labels": map[string]string{"topology.kubernetes.io/zone": "rules-" + strconv.Itoa(labels)}}}
 		return errors.Join(missing, c.Ask(ctx, http.MethodPatch, node(h).Path(), label, nil))
 	}
 }
