@@ -55,6 +55,8 @@ func TestAnswers(t *testing.T) {
 		{"redirect", http.RedirectHandler("/elsewhere", http.StatusMovedPermanently), noEngine, "--docker-host"},
 		{"no version", engineOf("latest"), "its API has version latest", "Docker 19.03"},
 		{"Windows", answers(http.StatusOK, map[string]string{"Api-Version": "1.41", "Ostype": "windows"}, "OK"), "Windows containers", "Linux containers"},
+		{"Podman", answers(http.StatusOK, map[string]string{"Api-Version": "1.41", "Ostype": "linux"}, `{"Components": [{"Name": "Podman Engine", "Version": "4.3.1"}]}`),
+			"it is Podman 4.3.1, whose networks are not Docker's", "--docker-host"},
 		{"refuses", answers(http.StatusForbidden, map[string]string{"Api-Version": "1.41", "Content-Type": "application/json"},
 			`{"message": "authorization denied\nby plugin"}`), "it answers: authorization denied by plugin", "log"},
 		{"proxy", answers(http.StatusUnauthorized, nil, "who are you?"), noEngine + ": who are you?", "--docker-host"},
@@ -137,8 +139,10 @@ func TestHeaders(t *testing.T) {
 		c, err := Connect(t.Context(), found)
 		iferr.Fatal(t, err)
 		c.Close()
-		if got := (<-seen).Get("X-Way"); got != want {
-			t.Errorf("DOCKER_CUSTOM_HEADERS=%s: the engine saw %q, want %q", env, got, want)
+		for range len(seen) {
+			if got := (<-seen).Get("X-Way"); got != want {
+				t.Errorf("DOCKER_CUSTOM_HEADERS=%s: the engine saw %q, want %q", env, got, want)
+			}
 		}
 	}
 	for _, env := range []string{"nothing", "=x", `"`} {
