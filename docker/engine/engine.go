@@ -261,7 +261,7 @@ func (e *Engine) Here(ctx context.Context) (here bool, err error) {
 	if err != nil {
 		return false, failed(err, "ask the engine")
 	}
-	if slices.Contains(is.Info.SecurityOptions, "name=rootless") {
+	if rootless(is) {
 		return false, nil
 	}
 	c, err := e.start(ctx, Spec{Name: "here", Mode: "none"}, false)
@@ -269,4 +269,15 @@ func (e *Engine) Here(ctx context.Context) (here bool, err error) {
 		return false, err
 	}
 	return c.seen(), c.remove(context.WithoutCancel(ctx))
+}
+
+func rootless(is client.SystemInfoResult) bool {
+	return slices.Contains(is.Info.SecurityOptions, "name=rootless")
+}
+
+// Rootless reports whether an ordinary user runs the engine. If rootlesskit has detached its network namespace (--detach-netns, by
+// default in current versions), its bridges are there, while its containers with --network host are in the machine's.
+func (h *Host) Rootless(ctx context.Context) bool {
+	is, err := h.info(ctx)
+	return err == nil && rootless(is)
 }

@@ -84,6 +84,9 @@ func TestRootless(t *testing.T) {
 	if here, err := e.Here(t.Context()); here || err != nil {
 		t.Errorf("here: %t, %v", here, err)
 	}
+	if !Borrow(e, 0, false).Rootless(t.Context()) {
+		t.Error("it is not taken for rootless")
+	}
 }
 
 // TestOneNodeTwice names one engine of a swarm twice.

@@ -3,6 +3,7 @@ package plumb
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net/netip"
 	"os"
 
@@ -50,14 +51,17 @@ var (
 	Datapath        = Need{feature: "Open vSwitch's kernel datapath", option: "CONFIG_OPENVSWITCH", module: "openvswitch", try: tryDatapath}
 )
 
-// Check tries the needs out. The error of the first one that is missing wraps
-// platform.ErrUnsupported.
+// Check tries the needs out. The error of the first one that is missing wraps platform.ErrUnsupported, and fs.ErrPermission too if
+// this user cannot try.
 func Check(ctx context.Context, needs ...Need) error {
 	for _, n := range needs {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		ns, err := netns.New(ctx, 1, func() error { return nil })
+		if errors.Is(err, fs.ErrPermission) {
+			return &platform.Unsupported{Feature: n.feature, Option: "root", Remedy: "run as root", Err: err}
+		}
 		if err != nil {
 			return err
 		}

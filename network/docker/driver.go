@@ -6,6 +6,7 @@ package docker
 import (
 	"context"
 	"errors"
+	"io/fs"
 
 	"nettoll/docker/engine"
 	"nettoll/internal/plumb"
@@ -122,7 +123,10 @@ func (v variant) probe(ctx context.Context, p platform.Platform) error {
 	if err != nil {
 		return err
 	}
-	return plumb.Check(ctx, v.needs...)
+	if err := plumb.Check(ctx, v.needs...); !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return nil // an ordinary user cannot try, and the engine need not be one's
 }
 
 // engines returns hosts whose engines have the network's settings.

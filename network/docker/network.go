@@ -12,6 +12,7 @@ import (
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/network"
+	"nettoll/platform"
 	"nettoll/record"
 )
 
@@ -135,13 +136,21 @@ func (n *build) place(ctx context.Context, count int, host func(int) *plumb.Host
 // wire finds the veth pairs of containers on the first host, and checks that each is a port of the
 // bridge.
 func (n *build) wire(ctx context.Context, bridge string, nodes []*plumb.Node) error {
-	host, err := n.engines[0].Interfaces(ctx)
+	h := n.engines[0]
+	host, err := h.Interfaces(ctx)
 	if err != nil {
 		return err
 	}
 	i := slices.IndexFunc(host, func(d nl.Interface) bool { return d.Name == bridge && d.Kind == "bridge" })
 	if i < 0 {
-		return fmt.Errorf("docker: %s has no bridge %s", n.engines[0].Name(), bridge)
+		err := fmt.Errorf("docker: %s has no bridge %s", h.Name(), bridge)
+		if h.Rootless(ctx) {
+			return &platform.Unsupported{
+				Feature: "bridges of this rootless engine", Option: "one whose bridges are where its containers with --network host are",
+				Remedy: "start it with DOCKERD_ROOTLESS_ROOTLESSKIT_DETACH_NETNS=false, or use --private-engine as root", Err: err,
+			}
+		}
+		return err
 	}
 	for _, node := range nodes {
 		all, err := node.Devices.List(ctx)
