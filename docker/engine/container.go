@@ -193,7 +193,11 @@ func (c *Container) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := cl.ContainerStart(ctx, c.id, client.ContainerStartOptions{}); err != nil {
+	// An engine that is told to stop in the middle can leave rules of the container: Docker Engine 29 with nftables then starts no
+	// other one with the same address.
+	starting, cancel := context.WithTimeout(context.WithoutCancel(ctx), absenceTime)
+	defer cancel()
+	if _, err := cl.ContainerStart(starting, c.id, client.ContainerStartOptions{}); err != nil {
 		conn.Close()
 		return err
 	}
