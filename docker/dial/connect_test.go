@@ -139,6 +139,9 @@ func TestHeaders(t *testing.T) {
 		c, err := Connect(t.Context(), found)
 		iferr.Fatal(t, err)
 		c.Close()
+		if len(seen) == 0 {
+			t.Error("the engine was asked nothing")
+		}
 		for range len(seen) {
 			if got := (<-seen).Get("X-Way"); got != want {
 				t.Errorf("DOCKER_CUSTOM_HEADERS=%s: the engine saw %q, want %q", env, got, want)

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/agent"
+	"nettoll/internal/emulated"
 	"nettoll/internal/nl"
 	"nettoll/internal/wrap"
 	"nettoll/platform"
@@ -195,7 +196,7 @@ func (c *Container) begin(ctx context.Context) error {
 	}
 	// An engine that is told to stop in the middle can leave rules of the container: Docker Engine 29 with nftables then starts no
 	// other one with the same address.
-	starting, cancel := context.WithTimeout(context.WithoutCancel(ctx), absenceTime)
+	starting, cancel := context.WithTimeout(context.WithoutCancel(ctx), emulated.Patience(absenceTime))
 	defer cancel()
 	if _, err := cl.ContainerStart(starting, c.id, client.ContainerStartOptions{}); err != nil {
 		conn.Close()
