@@ -159,7 +159,7 @@ func TestWhatTranslates(t *testing.T) {
 		{[]handled{node("h1", 1, 1, 0, nil), node("h2", 1, 1, 2, nil)}, "the addresses that clients dial were translated by conntrack (DNAT) on h1 and h2, and by IPVS on h2"},
 		{[]handled{node("h1", 0, 0, 0, denied), node("h2", 1, 0, 0, nil)}, "what translates the addresses that clients dial is not proved: on h1, operation not permitted"},
 		{[]handled{node("h1", 0, 0, 0, nil), node("h2", 1, 0, 0, nil)}, "neither conntrack nor IPVS on the nodes has translated the addresses that clients dial, although conntrack on h2 knows such connections: something else does, such as a load balancer outside of the nodes"},
-		{[]handled{node("h1", 0, 0, 0, nil), node("h2", 0, 0, 0, nil)}, "neither conntrack nor IPVS on the nodes has translated the addresses that clients dial, nor does conntrack know such connections: something else does, such as a BPF program when clients connect (as Cilium has)"},
+		{[]handled{node("h1", 0, 0, 0, nil), node("h2", 0, 0, 0, nil)}, "neither conntrack nor IPVS on the nodes has translated the addresses that clients dial, nor does conntrack know such connections: something else does, such as BPF programs (as Cilium has)"},
 	} {
 		remark, unproved := translated(c.all)
 		if unknown := !strings.Contains(c.want, "were translated by"); remark+unproved != c.want || unknown != (remark == "") {

@@ -22,8 +22,15 @@ type unanswered struct {
 // greet has a client on each of the clients' nodes greet its server over an IP version. It returns nil if all got an answer
 // in time.
 func (n *build) greet(ctx context.Context, f network.Family, within time.Duration) (*unanswered, error) {
-	return n.meet(ctx, sampler.Meet, within, n.greeting(f, func(p kube.Ports) int { return p.First })...)
+	return n.meet(ctx, sampler.Meet, within, n.greeting(f, beforeTrials)...)
 }
+
+// Before trials, greetings go to the first port of a server or, those of the runner, to its last one; after them to one that only
+// trials have used. Where several programs serve a cluster's services, such as Cilium and kube-proxy, the first to know a service may
+// have translated the earlier greetings, and another one all that came later.
+func beforeTrials(p kube.Ports) int    { return p.First }
+func ofTrials(p kube.Ports) kube.Ports { return kube.Ports{First: p.First + 1, Last: p.Last - 1} }
+func afterTrials(p kube.Ports) int     { return ofTrials(p).First }
 
 // greeting returns a client on each of the clients' nodes with its server, at one of the server's ports.
 func (n *build) greeting(f network.Family, at func(kube.Ports) int) (pairs []sampler.Pair) {

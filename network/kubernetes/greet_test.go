@@ -30,3 +30,28 @@ func TestWhereGreetingsArrive(t *testing.T) {
 		}
 	}
 }
+
+// TestOnlyTrialsShowWhatTranslates has several servers: what has translated a greeting before the first trial need not be what
+// translates later.
+func TestOnlyTrialsShowWhatTranslates(t *testing.T) {
+	service := netip.MustParseAddr("10.96.0.1")
+	n := &build{Network: &plumb.Network{Site: &plumb.Site{Topo: network.Topology{Hosts: 1, Servers: 2, Clients: 2}}, Translated: true}}
+	n.Reach = func(_, _ *plumb.Node, _ network.Family) netip.Addr { return service }
+	for i := range 2 {
+		n.Servers = append(n.Servers, &plumb.Node{Index: i, Addr4: netip.AddrFrom4([4]byte{10, 244, 0, byte(2 + i)})})
+		n.Clients = append(n.Clients, &plumb.Node{Index: i, Addr4: netip.AddrFrom4([4]byte{10, 244, 1, byte(2 + i)})})
+	}
+	all := n.dialledAt(network.IPv4)
+	if len(all) != 2 {
+		t.Fatalf("%+v, want one for each server", all)
+	}
+	for i, d := range all {
+		p := n.portsOf(i)
+		if after := n.greeting(network.IPv4, afterTrials)[0].At.Port(); i == 0 && (int(after) < d.First || int(after) > d.Last) {
+			t.Errorf("greetings after trials go to port %d, and what is asked for is %+v", after, d)
+		}
+		if d.To != service || d.First <= p.First || d.Last >= p.Last || d.First > d.Last || d.Servers[0] != n.Servers[i].Addr4 {
+			t.Errorf("server %d, with ports %+v: %+v", i, p, d)
+		}
+	}
+}

@@ -11,7 +11,6 @@ import (
 
 	"nettoll/internal/await"
 	"nettoll/internal/plumb"
-	"nettoll/kube"
 	"nettoll/network"
 	"nettoll/record"
 	"nettoll/sampler"
@@ -109,7 +108,7 @@ func (n *build) watch(ctx context.Context, f network.Family) (all [][]runs, err 
 		}
 		return nil
 	}
-	pairs := n.greeting(f, func(p kube.Ports) int { return p.Last })
+	pairs := n.greeting(f, beforeTrials)
 	for i := range pairs {
 		pairs[i].More = greeted - 1
 	}

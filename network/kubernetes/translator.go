@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"nettoll/kube"
 	"nettoll/network"
 	"nettoll/record"
 	"nettoll/sampler"
@@ -30,7 +29,7 @@ const greetTime = 2 * time.Second
 func (n *build) translator(ctx context.Context, f network.Family) (remark, unproved string) {
 	// Connections that were reset are known for ten seconds only, and other networks may have had turns since then. That a greeting is
 	// not answered shows in what is known of it.
-	_, _ = n.meet(ctx, sampler.Meet, greetTime, n.greeting(f, func(p kube.Ports) int { return p.Last })...)
+	_, _ = n.meet(ctx, sampler.Meet, greetTime, n.greeting(f, afterTrials)...)
 	var all []handled
 	for _, h := range n.talking() {
 		one := handled{on: h.Name()}
@@ -47,11 +46,12 @@ func (n *build) translator(ctx context.Context, f network.Family) (remark, unpro
 	return translated(all)
 }
 
-// dialledAt returns the addresses at which clients dial servers, each with the ports and addresses of those.
+// dialledAt returns the addresses at which clients dial servers, each with the ports that only trials use, and the servers' own
+// addresses.
 func (n *build) dialledAt(f network.Family) (all []sampler.Dialled) {
 	for i, client := range n.Clients {
 		place := n.Topo.Pair(i)
-		ports, own := n.portsOf(place), n.Servers[place].Addr(f)
+		ports, own := ofTrials(n.portsOf(place)), n.Servers[place].Addr(f)
 		one := sampler.Dialled{To: n.dials(client, n.Servers[place], f), First: ports.First, Last: ports.Last, Servers: []netip.Addr{own}}
 		if !slices.ContainsFunc(all, func(d sampler.Dialled) bool { return d.To == one.To && d.First == one.First }) {
 			all = append(all, one)
@@ -86,5 +86,5 @@ func translated(all []handled) (remark, unproved string) {
 	if known := where(func(h handled) bool { return h.Tracked > 0 }); known != "" {
 		return "", text + ", although conntrack on " + known + " knows such connections: something else does, such as a load balancer outside of the nodes"
 	}
-	return "", text + ", nor does conntrack know such connections: something else does, such as a BPF program when clients connect (as Cilium has)"
+	return "", text + ", nor does conntrack know such connections: something else does, such as BPF programs (as Cilium has)"
 }
