@@ -36,7 +36,7 @@ func setupOf(role string, endpoints []record.Endpoint, flows []record.Flow) map[
 		if e.Role != role {
 			continue
 		}
-		number("MTU", e.MTU)
+		number("MTU", e.IPMTU())
 		add("qdisc", e.Qdisc)
 		if e.OwnCPUs() != nil {
 			for _, c := range e.Machine.CPUs {

@@ -243,10 +243,11 @@ type Endpoint struct {
 	Host     string            `json:"host,omitempty"` // its host, if known
 	Address  string            `json:"address"`
 	Device   string            `json:"device"`
-	Open     bool              `json:"open,omitempty"`     // its network is that of a machine of the user's, whose devices are not changed
-	Platform string            `json:"platform,omitempty"` // what the endpoint's platform reports about itself, for example an engine's version
-	Driver   string            `json:"driver"`             // kind of the device, as the kernel names it
-	MTU      int               `json:"mtu"`
+	Open     bool              `json:"open,omitempty"`      // its network is that of a machine of the user's, whose devices are not changed
+	Platform string            `json:"platform,omitempty"`  // what the endpoint's platform reports about itself, for example an engine's version
+	Driver   string            `json:"driver"`              // kind of the device, as the kernel names it
+	MTU      int               `json:"mtu"`                 // of the device, in bytes
+	RouteMTU int               `json:"route_mtu,omitempty"` // that the route to its peer has of its own, as CNI plugins with tunnels give it; 0: none
 	Qdisc    string            `json:"qdisc"`
 	Offloads map[string]bool   `json:"offloads,omitempty"` // tso, gso, gro, tx-checksum, rx-checksum …
 	Sysctls  map[string]string `json:"sysctls,omitempty"`  // congestion control, tcp_rmem, tcp_wmem …
@@ -257,6 +258,14 @@ type Endpoint struct {
 	Resources *Resources `json:"resources,omitempty"` // of its container in a user's cluster; nil if it has neither requests nor limits
 
 	Confinement *Confinement `json:"confinement,omitempty"` // nil in older files
+}
+
+// IPMTU returns the size in bytes of the largest packets that IP sends to the peer: what the device takes, or less if the route says so.
+func (e Endpoint) IPMTU() int {
+	if e.RouteMTU > 0 {
+		return min(e.MTU, e.RouteMTU)
+	}
+	return e.MTU
 }
 
 // Confinement is what the kernel checks at system calls of an endpoint's processes, and how it protects them from speculation,

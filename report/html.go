@@ -355,7 +355,7 @@ func endpoints(l line) []record.Endpoint {
 func newEndpoint(network string, e, base record.Endpoint, used []string) endpointView {
 	v := endpointView{
 		Network: network, Role: e.Role, Name: e.Name, Device: e.Device, Address: e.Address,
-		MTU:   marked{Text: strconv.Itoa(e.MTU), Differs: e.MTU != base.MTU},
+		MTU:   marked{Text: strconv.Itoa(e.IPMTU()), Differs: e.IPMTU() != base.IPMTU()},
 		Qdisc: marked{Text: e.Qdisc, Differs: e.Qdisc != base.Qdisc},
 		CPUs:  marked{Text: cmp.Or(numbers(e.CPUs), "any"), Differs: !slices.Equal(e.CPUs, base.CPUs)},
 	}

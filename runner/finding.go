@@ -95,7 +95,7 @@ func wrongMTU(ev evidence) (f finding, ok bool) {
 	wide := ev.widest()
 	by, size := ev.narrowest()
 	remedy := "lower the containers' MTU by the size of the encapsulation"
-	if size > 0 && size < wide.MTU {
+	if size > 0 && size < wide.IPMTU() {
 		remedy = setMTU(size)
 	}
 	if wide.Device == "lo" { // of a host, whose processes reach containers through it
@@ -110,28 +110,28 @@ func wrongMTU(ev evidence) (f finding, ok bool) {
 		}, true
 	case n > 0:
 		return finding{
-			record.FoundFragmentation, fmt.Sprintf("%s sent its datagrams in %d fragments: with headers they are larger than the MTU of %d", where, n, wide.MTU),
+			record.FoundFragmentation, fmt.Sprintf("%s sent its datagrams in %d fragments: with headers they are larger than the MTU of %d", where, n, wide.IPMTU()),
 			fmt.Sprintf("send smaller datagrams (%s), unless fragmentation is what you want to measure", strings.Join(ev.sizes, ", ")),
 		}, true
 	}
 	if where, n := greatest(ev.counted, ev.hosts, cut, cut6); n > ev.probes {
 		return finding{
-			record.FoundFragmentation, fmt.Sprintf("%s sent packets in %d fragments: packets of the containers' MTU of %d are too large for the underlay once they are encapsulated", where, n, wide.MTU),
+			record.FoundFragmentation, fmt.Sprintf("%s sent packets in %d fragments: packets of the containers' MTU of %d are too large for the underlay once they are encapsulated", where, n, wide.IPMTU()),
 			remedy,
 		}, true
 	}
 	tight := ev.tightest()
 	for _, flow := range ev.flows {
-		if flow.TCP != nil && flow.TCP.PMTU > 0 && int(flow.TCP.PMTU) < min(tight.MTU, largestPacket) {
+		if flow.TCP != nil && flow.TCP.PMTU > 0 && int(flow.TCP.PMTU) < min(tight.IPMTU(), largestPacket) {
 			return finding{
-				record.FoundMTU, fmt.Sprintf("%s's %s has an MTU of %d, but TCP found that its path carries only %d", tight.Name, tight.Device, tight.MTU, flow.TCP.PMTU),
+				record.FoundMTU, fmt.Sprintf("%s's %s has an MTU of %d, but TCP found that its path carries only %d", tight.Name, tight.Device, tight.IPMTU(), flow.TCP.PMTU),
 				setMTU(int(flow.TCP.PMTU)),
 			}, true
 		}
 	}
-	if size > 0 && size < wide.MTU {
+	if size > 0 && size < wide.IPMTU() {
 		return finding{
-			record.FoundMTU, fmt.Sprintf("%s's %s has an MTU of %d, but %s on the path carries %d: larger packets are lost or fragmented, unless offloads make up for it", wide.Name, wide.Device, wide.MTU, by, size),
+			record.FoundMTU, fmt.Sprintf("%s's %s has an MTU of %d, but %s on the path carries %d: larger packets are lost or fragmented, unless offloads make up for it", wide.Name, wide.Device, wide.IPMTU(), by, size),
 			remedy,
 		}, true
 	}
@@ -162,11 +162,11 @@ func blackHole(client, server record.Endpoint, r sampler.Reached, announced bool
 	if r.Back < r.There {
 		size, from, to = r.Back, server, client
 	}
-	if size >= from.MTU {
+	if size >= from.IPMTU() {
 		return f, false
 	}
 	f.code, f.remedy = record.FoundBlackHole, setMTU(size)
-	f.text = fmt.Sprintf("MTU black hole: nothing larger than %d bytes crosses from %s, whose MTU is %d, to %s", size, from.Name, from.MTU, to.Name)
+	f.text = fmt.Sprintf("MTU black hole: nothing larger than %d bytes crosses from %s, whose MTU is %d, to %s", size, from.Name, from.IPMTU(), to.Name)
 	if announced {
 		f.text += ", although a host on the path reports that packets are too large"
 	}
@@ -277,20 +277,20 @@ func endNames(ends []record.Endpoint) []string {
 	return record.Distinct(ends, func(e record.Endpoint) string { return e.Name })
 }
 
-// widest returns the endpoint with the largest MTU.
+// widest returns the endpoint that sends the largest packets.
 func (ev evidence) widest() (e record.Endpoint) {
 	for _, one := range ev.ends {
-		if one.MTU > e.MTU {
+		if one.IPMTU() > e.IPMTU() {
 			e = one
 		}
 	}
 	return e
 }
 
-// tightest returns the endpoint with the smallest MTU.
+// tightest returns the endpoint that sends the smallest packets.
 func (ev evidence) tightest() (e record.Endpoint) {
 	for _, one := range ev.ends {
-		if e.MTU == 0 || one.MTU < e.MTU {
+		if e.MTU == 0 || one.IPMTU() < e.IPMTU() {
 			e = one
 		}
 	}
@@ -407,7 +407,7 @@ const mostProbed = 9216 // bytes
 // probe measures how large packets may be to cross between two endpoints.
 func (s *session) probe(ctx context.Context, ev evidence, l link) (f finding, ok bool) {
 	client, server := ev.end(l.client.Name(), "client"), ev.end(l.server.Name(), "server")
-	if most := max(client.MTU, server.MTU); most > mostProbed || client.MTU == 0 || server.MTU == 0 {
+	if most := max(client.IPMTU(), server.IPMTU()); most > mostProbed || client.IPMTU() == 0 || server.IPMTU() == 0 {
 		return f, false
 	}
 	for _, m := range []*AgentEndpoint{l.client, l.server} { // one may have died from the same fault
@@ -424,7 +424,7 @@ func (s *session) probe(ctx context.Context, ev evidence, l link) (f finding, ok
 	}()
 	var r sampler.Reached
 	err := l.client.Call(ctx, sampler.MethodReach, sampler.Reach{
-		To: netip.AddrPortFrom(l.toServer, uint16(l.own[0])), Cookie: cookie, MTU: max(client.MTU, server.MTU),
+		To: netip.AddrPortFrom(l.toServer, uint16(l.own[0])), Cookie: cookie, MTU: max(client.IPMTU(), server.IPMTU()),
 	}, &r)
 	cancel()
 	<-echoing

@@ -88,6 +88,13 @@ func TestFindings(t *testing.T) {
 		}, []string{record.FoundMTU, "h2/vxlan0 on the path carries 1450"}},
 		{"larger than the uplink", func(s *evidence) { s.path, s.ends[0].MTU = nil, 9000 },
 			[]string{record.FoundMTU, "h2c1's eth0 has an MTU of 9000, but h2/eth0 on the path carries 1500"}},
+		{"routes leave room for the tunnel, as some CNI plugins set them up", func(s *evidence) {
+			for i := range s.ends {
+				s.ends[i].MTU, s.ends[i].RouteMTU = 1500, 1450
+			}
+		}, nil},
+		{"a route that leaves too little room", func(s *evidence) { s.ends[1].MTU, s.ends[1].RouteMTU = 1500, 1460 },
+			[]string{record.FoundMTU, "h1c1's eth0 has an MTU of 1460, but h2/vxlan0 on the path carries 1450"}},
 		{"a host's loopback", func(s *evidence) { s.ends[0].Device, s.ends[0].MTU = "lo", 65536 },
 			[]string{record.FoundMTU, "h2c1's lo has an MTU of 65536, but h2/vxlan0 on the path carries 1450", "--normalize"}},
 		{"one host", func(s *evidence) { s.path, s.uplinks, s.ends[0].MTU = nil, nil, 65536 }, nil},

@@ -15,7 +15,7 @@ import (
 )
 
 // Endpoint describes what can make this end of a connection differ from another: the device that
-// leads to the peer, its MTU, queueing discipline and offloads, and the kernel's TCP parameters in
+// leads to the peer, its MTU and that of the route, queueing discipline and offloads, and the kernel's TCP parameters in
 // this network namespace.
 func Endpoint(peer netip.Addr) (record.Endpoint, error) {
 	e := record.Endpoint{Sysctls: map[string]string{}}
@@ -26,6 +26,9 @@ func Endpoint(peer netip.Addr) (record.Endpoint, error) {
 		}
 		a := link.Attrs()
 		e.Device, e.Driver, e.MTU = a.Name, link.Type(), a.MTU
+		if e.RouteMTU, err = n.RouteMTU(peer); err != nil {
+			return err
+		}
 		e.Qdisc, err = n.RootQdisc(link)
 		return err
 	})

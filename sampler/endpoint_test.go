@@ -1,6 +1,8 @@
 package sampler_test
 
 import (
+	"cmp"
+	"net"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -91,6 +93,28 @@ func TestEndpointDescribesTheDeviceTowardThePeer(t *testing.T) {
 		}
 		if e.Sysctls["net.ipv4.tcp_congestion_control"] == "" {
 			t.Errorf("no congestion control in %v", e.Sysctls)
+		}
+	}
+}
+
+// TestEndpointKnowsTheMTUOfItsRoute has a route that says less than its device, as CNI plugins with tunnels give to pods.
+func TestEndpointKnowsTheMTUOfItsRoute(t *testing.T) {
+	ns := joined(t)
+	for peer, mtu := range map[netip.Addr]int{peer4: 1300, peer6: 1400} {
+		iferr.Fatal(t, nl.With(ns, func(n *nl.NS) error {
+			l, err := n.Link("payload0")
+			if err != nil {
+				return err
+			}
+			to := &net.IPNet{IP: peer.AsSlice(), Mask: net.CIDRMask(peer.BitLen(), peer.BitLen())}
+			return n.RouteReplace(&netlink.Route{Dst: to, LinkIndex: l.Attrs().Index, MTU: mtu})
+		}))
+	}
+	for peer, mtu := range map[netip.Addr]int{peer4: 1300, peer6: 1400, peer4.Next(): 0, peer6.Next(): 0} {
+		e, err := endpointIn(ns, peer)
+		iferr.Fatal(t, err)
+		if want := cmp.Or(mtu, 1500); e.MTU != 1500 || e.RouteMTU != mtu || e.IPMTU() != want {
+			t.Errorf("toward %s: the device's MTU is %d, the route's %d, and that of IP %d; want 1500, %d and %d", peer, e.MTU, e.RouteMTU, e.IPMTU(), mtu, want)
 		}
 	}
 }

@@ -83,6 +83,18 @@ func (n *NS) Toward(to netip.Addr) (netlink.Link, error) {
 	return l, wrap.Error(err, "find device %d", r.LinkIndex)
 }
 
+// RouteMTU returns the MTU in bytes that the route to an address has of its own, as "ip route add ... mtu" gives it; 0 if it has none.
+// What the kernel has found out about the path (RFC 1191) is no part of it, except before Linux 4.15.
+func (n *NS) RouteMTU(to netip.Addr) (int, error) {
+	routes, err := ask(func() ([]netlink.Route, error) {
+		return n.RouteGetWithOptions(to.AsSlice(), &netlink.RouteGetOptions{FIBMatch: true})
+	})
+	if err != nil || len(routes) == 0 {
+		return 0, wrap.Error(err, "find route to %s", to)
+	}
+	return routes[0].MTU, nil
+}
+
 // RouteTo describes where packets to an address are sent.
 func (n *NS) RouteTo(to netip.Addr) (string, error) {
 	r, err := n.routeTo(to)
