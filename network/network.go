@@ -235,7 +235,7 @@ type Hop struct {
 	// Packs means that what crosses may be several packets of containers in one, so that their number proves nothing.
 	Packs bool
 	// May means that it is not known beforehand whether the payload crosses the device. It belongs to the path if it counts
-	// at least half of the bytes that the first devices on the paths of its pairs count in the turns of its network. Otherwise
+	// at least two fifths of the bytes that the first devices on the paths of its pairs count in the turns of its network. Otherwise
 	// it is left out, also if it cannot be read.
 	May bool
 	// About is what the device is, of one that May be crossed.

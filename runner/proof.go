@@ -184,7 +184,7 @@ func (p *proof) maybe(i int, after []network.Count) record.Hop {
 	r.Packets, r.Bytes = grown(i, in)
 	for _, end := range record.Distinct(p.pairs[i], func(pair int) int { return p.ends[pair] }) {
 		_, bytes := grown(end, in)
-		r.Need += bytes / 2
+		r.Need += bytes * 2 / 5 // less than half: some devices are crossed one way only, by half of what transactions send
 	}
 	r.OK = r.Need > 0 && r.Bytes >= r.Need
 	return r
