@@ -22,6 +22,11 @@ func (s *Site) Fits(name string, families []int, inner func(mtu int) int) error 
 	}
 	for _, h := range s.Hosts {
 		under := h.Uplink().MTU
+		if under == 0 { // it has no uplink, as the user's own machine
+			if err := h.ours(); err != nil {
+				return err
+			}
+		}
 		left := inner(under)
 		if left < leastMTU6 {
 			s.without6 = true

@@ -8,11 +8,13 @@ import (
 	"nettoll/platform"
 )
 
-// uplink is a host of which only the MTU is known.
+// uplink is a host of which only the MTU is known; 0 is the user's own machine, which has no uplink.
 type uplink struct {
 	platform.Host
 	mtu int
 }
+
+func (u uplink) Facts() platform.Facts { return platform.Facts{Borrowed: u.mtu == 0} }
 
 func (u uplink) Uplink() platform.Uplink { return platform.Uplink{MTU: u.mtu} }
 
@@ -31,6 +33,7 @@ func TestFits(t *testing.T) {
 		{[]int{1300}, nil, even, "--mtu 1330"},
 		{[]int{1280}, []int{4}, plumb.Less(88), ""},
 		{[]int{600}, []int{4}, plumb.Less(88), "--mtu 664"},
+		{[]int{0}, nil, plumb.Less(50), "use --private-engine, which starts an engine on a host of the lab, or measure this network in the lab itself"},
 	} {
 		s := &plumb.Site{}
 		for _, mtu := range c.mtus {
