@@ -45,21 +45,21 @@ func TestClean(t *testing.T) {
 	killRuns(t)
 	p.status(t)
 	left := e.labelled(t)
-	if !strings.Contains(fmt.Sprint(left), "image nettoll:") {
+	if !strings.Contains(fmt.Sprint(left), "image localhost/nettoll:") {
 		t.Errorf("a run that was killed left %v", left)
 	}
 	out, said := e.nettoll(t, "clean")
 	if said != "nettoll clean --yes removes it\n" {
 		t.Errorf("what would remove it: %q", said)
 	}
-	if lines := strings.Count(out, "\n"); lines == 0 || strings.Count(out, "would remove ") != lines || !strings.Contains(out, "would remove image nettoll:") {
+	if lines := strings.Count(out, "\n"); lines == 0 || strings.Count(out, "would remove ") != lines || !strings.Contains(out, "would remove image localhost/nettoll:") {
 		t.Errorf("what would be removed: %q", out)
 	}
-	if is := e.labelled(t); !strings.Contains(fmt.Sprint(is), "image nettoll:") {
+	if is := e.labelled(t); !strings.Contains(fmt.Sprint(is), "image localhost/nettoll:") {
 		t.Errorf("listing leaves %v of %v", is, left)
 	}
 	out, _ = e.nettoll(t, "clean", "--yes")
-	if !strings.Contains(out, "removed image nettoll:") {
+	if !strings.Contains(out, "removed image localhost/nettoll:") {
 		t.Errorf("what was removed: %q", out)
 	}
 	e.clean(t)

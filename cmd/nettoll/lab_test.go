@@ -28,12 +28,12 @@ func TestLabSwarm(t *testing.T) {
 	if !errors.As(err, &exit) || exit.ExitCode() != 7 {
 		t.Fatalf("%v, want the command's exit status 7:\n%s", err, out)
 	}
-	for _, want := range []string{"node Ready Leader", "node Ready \n", "second false", "image [nettoll:", "198.18.0.1/16", "198.18.0.2/16"} {
+	for _, want := range []string{"node Ready Leader", "node Ready \n", "second false", "image [localhost/nettoll:", "198.18.0.1/16", "198.18.0.2/16"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}
 	}
-	run := regexp.MustCompile(`image \[nettoll:(\w+)\]`).FindSubmatch(out)
+	run := regexp.MustCompile(`image \[localhost/nettoll:(\w+)\]`).FindSubmatch(out)
 	if run == nil {
 		t.Fatalf("no run in\n%s", out)
 	}

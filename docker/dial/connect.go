@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -45,9 +44,7 @@ func connect(ctx context.Context, t Target, limit time.Duration) (*client.Client
 	case failed != nil || within.Err() != nil:
 		err = silent(t, limit, cmp.Or(failed, within.Err()))
 	default:
-		if err = judge(t, ping, c.ClientVersion(), err); err == nil {
-			err = another(within, t, c)
-		}
+		err = judge(t, ping, c.ClientVersion(), err)
 	}
 	if err != nil {
 		c.Close()
@@ -115,18 +112,6 @@ func judge(t Target, ping client.PingResult, version string, err error) error {
 	case asked != "" && (versions.LessThan(version, client.MinAPIVersion) || versions.LessThan(ping.APIVersion, version)):
 		return wrong(fmt.Sprintf("%s is %s, which is not between %s and the engine's %s",
 			client.EnvOverrideAPIVersion, version, client.MinAPIVersion, ping.APIVersion), "unset "+client.EnvOverrideAPIVersion)
-	}
-	return nil
-}
-
-// another returns an error if what answers is no Docker engine, although it speaks its API. Podman names images in another way, and
-// its networks are others of the same names. An engine that does not answer this question will not answer others either.
-func another(ctx context.Context, t Target, c *client.Client) error {
-	v, err := c.ServerVersion(ctx, client.ServerVersionOptions{})
-	for _, part := range v.Components {
-		if err == nil && strings.HasPrefix(part.Name, "Podman") {
-			return &Unreachable{Target: t, Reason: "it is Podman " + part.Version + ", whose networks are not Docker's", Remedy: "name a Docker engine with " + flag}
-		}
 	}
 	return nil
 }

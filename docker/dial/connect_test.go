@@ -55,8 +55,6 @@ func TestAnswers(t *testing.T) {
 		{"redirect", http.RedirectHandler("/elsewhere", http.StatusMovedPermanently), noEngine, "--docker-host"},
 		{"no version", engineOf("latest"), "its API has version latest", "Docker 19.03"},
 		{"Windows", answers(http.StatusOK, map[string]string{"Api-Version": "1.41", "Ostype": "windows"}, "OK"), "Windows containers", "Linux containers"},
-		{"Podman", answers(http.StatusOK, map[string]string{"Api-Version": "1.41", "Ostype": "linux"}, `{"Components": [{"Name": "Podman Engine", "Version": "4.3.1"}]}`),
-			"it is Podman 4.3.1, whose networks are not Docker's", "--docker-host"},
 		{"refuses", answers(http.StatusForbidden, map[string]string{"Api-Version": "1.41", "Content-Type": "application/json"},
 			`{"message": "authorization denied\nby plugin"}`), "it answers: authorization denied by plugin", "log"},
 		{"proxy", answers(http.StatusUnauthorized, nil, "who are you?"), noEngine + ": who are you?", "--docker-host"},

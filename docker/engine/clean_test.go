@@ -32,7 +32,7 @@ func leave(t *testing.T, d *daemon, run, process string) *remains {
 	if _, err := e.Load(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	l.made = append(l.made, "image nettoll:"+run)
+	l.made = append(l.made, "image localhost/nettoll:"+run)
 	if _, err := l.c.NetworkCreate(t.Context(), run+"-net", client.NetworkCreateOptions{Driver: "bridge", Labels: l.labels}); err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func (l *remains) container(state string) {
 	name, ctx := l.run+"-"+state, l.t.Context()
 	_, err := l.c.ContainerCreate(ctx, client.ContainerCreateOptions{
 		Name:       name,
-		Config:     &container.Config{Image: "nettoll:" + l.run, Labels: l.labels, Cmd: []string{"agent"}, OpenStdin: true},
+		Config:     &container.Config{Image: "localhost/nettoll:" + l.run, Labels: l.labels, Cmd: []string{"agent"}, OpenStdin: true},
 		HostConfig: &container.HostConfig{NetworkMode: container.NetworkMode(l.run + "-net"), Binds: []string{l.run + "-volume:/v"}},
 	})
 	if err == nil && state != "created" {
@@ -81,7 +81,7 @@ func (d *daemon) manage(t *testing.T) {
 func (l *remains) service(overlay string) {
 	l.t.Helper()
 	name, ctx := l.run+"-service", l.t.Context()
-	i, err := l.c.ImageInspect(ctx, "nettoll:"+l.run)
+	i, err := l.c.ImageInspect(ctx, "localhost/nettoll:"+l.run)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestCleanReportsWhatStays(t *testing.T) {
 	l.container("exited")
 	_, err := c.ContainerCreate(t.Context(), client.ContainerCreateOptions{
 		Name:       "theirs",
-		Config:     &container.Config{Image: "nettoll:used", Cmd: []string{"agent"}, Labels: map[string]string{engine.Label: ""}, OpenStdin: true},
+		Config:     &container.Config{Image: "localhost/nettoll:used", Cmd: []string{"agent"}, Labels: map[string]string{engine.Label: ""}, OpenStdin: true},
 		HostConfig: &container.HostConfig{NetworkMode: container.NetworkMode("used-net")},
 	})
 	if err == nil {
@@ -207,7 +207,7 @@ func TestCleanReportsWhatStays(t *testing.T) {
 	}
 	iferr.Fatal(t, err)
 	// Containers inherit the labels of an image, but a name that somebody else gave it is not nettoll's.
-	if _, err := c.ImageTag(t.Context(), client.ImageTagOptions{Source: "nettoll:used", Target: "theirs:1"}); err != nil {
+	if _, err := c.ImageTag(t.Context(), client.ImageTagOptions{Source: "localhost/nettoll:used", Target: "theirs:1"}); err != nil {
 		t.Fatal(err)
 	}
 	done, err := engine.Clean(t.Context(), c, false, func(trace engine.Trace) bool { return trace.Run != "used" })
@@ -216,7 +216,7 @@ func TestCleanReportsWhatStays(t *testing.T) {
 	} else if err := oneLine(err.Error(), "docker: remove network used-net: ", "has active endpoints"); err != nil {
 		t.Error(err)
 	}
-	same(t, "removed", done.Removed, "container used-exited", "image nettoll:used", "volume used-volume")
+	same(t, "removed", done.Removed, "container used-exited", "image localhost/nettoll:used", "volume used-volume")
 	if _, err := c.ImageInspect(t.Context(), "theirs:1"); err != nil {
 		t.Error(err)
 	}

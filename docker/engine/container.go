@@ -192,7 +192,7 @@ func (c *Container) begin(ctx context.Context) error {
 	cl := c.engine.Client
 	conn, err := cl.ContainerAttach(ctx, c.id, client.ContainerAttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true})
 	if err != nil {
-		return err
+		return c.engine.unattachable(ctx, c.id, err)
 	}
 	// An engine that is told to stop in the middle can leave rules of the container: Docker Engine 29 with nftables then starts no
 	// other one with the same address.

@@ -175,8 +175,9 @@ func (e *Engine) image(ctx context.Context) (string, error) {
 	return e.Load(ctx)
 }
 
-// imageName is the name of images that nettoll makes; their tag is the run's id.
-const imageName = "nettoll"
+// imageName is the name of images that nettoll makes; their tag is the run's id. localhost is no registry: no engine looks for them
+// anywhere else, and Podman gives what it makes no other name.
+const imageName = "localhost/nettoll"
 
 func (e *Engine) importImage(ctx context.Context) error {
 	r, w := io.Pipe()
@@ -184,11 +185,10 @@ func (e *Engine) importImage(ctx context.Context) error {
 		w.CloseWithError(e.Image.Root.Stream(w))
 	}()
 	defer r.CloseWithError(errors.New("the engine stopped reading the image"))
-	res, err := e.Client.ImageImport(ctx, client.ImageImportSource{Source: r, SourceName: "-"}, imageName, client.ImageImportOptions{
-		Tag: e.Run,
+	res, err := e.Client.ImageImport(ctx, client.ImageImportSource{Source: r, SourceName: "-"}, imageName+":"+e.Run, client.ImageImportOptions{
 		Changes: []string{
 			"ENTRYPOINT [" + quoted(self) + "]", "ENV PATH=/usr/sbin:/usr/bin:/sbin:/bin",
-			"LABEL " + Label + "=" + e.Run + " " + processLabel + "=" + quoted(e.process),
+			"LABEL " + Label + "=" + e.Run, "LABEL " + processLabel + "=" + quoted(e.process), // one in each line, for Podman
 		},
 	})
 	if err == nil {
@@ -244,6 +244,9 @@ func (e *Engine) describe() string {
 		firewall = i.FirewallBackend.Driver
 	}
 	text := "Docker Engine " + i.ServerVersion
+	if v, _ := e.Podman(ctx); v != "" {
+		text = "Podman " + v
+	}
 	for _, f := range [][2]string{{"storage", i.Driver}, {"runtime", i.DefaultRuntime}, {"firewall", firewall}, {"cgroup", i.CgroupVersion}} {
 		if f[1] != "" {
 			text += ", " + f[0] + " " + f[1]

@@ -266,3 +266,40 @@ func TestTaskOnARestartedEngine(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestPodman has an engine say that it is Podman: then its own API says what Docker's leaves out.
+func TestPodman(t *testing.T) {
+	for _, podman := range []bool{true, false} {
+		e := fake(t, Image{Given: "theirs"}, func(request string) (int, string) {
+			switch request {
+			case "GET /version":
+				if podman {
+					return http.StatusOK, `{"Components": [{"Name": "Podman Engine", "Version": "5.4.2"}, {"Name": "Conmon", "Version": "2.1"}]}`
+				}
+				return http.StatusOK, `{"Components": [{"Name": "Engine", "Version": "29.0.0"}]}`
+			case "GET /info":
+				return http.StatusOK, `{"ServerVersion": "1"}`
+			case "GET /networks/bridge":
+				return http.StatusOK, `{"Name": "bridge", "Id": "2f259bab93aaaaa2542ba43ef33eb990d0999ee1b9924b557b7be53c0b7a1bb9"}`
+			case "GET /v4.0.0/libpod/networks/2f259bab93aaaaa2542ba43ef33eb990d0999ee1b9924b557b7be53c0b7a1bb9/json":
+				return http.StatusOK, `{"name": "podman", "network_interface": "podman7"}`
+			case "POST /v4.0.0/libpod/containers/c1/init":
+				return http.StatusInternalServerError, `{"cause": "x", "message": "crun: no such controller", "response": 500}`
+			}
+			return http.StatusNotFound, `{"message": "what?"}`
+		})
+		device, text, reason := "br-2f259bab93aa", "Docker Engine 1", "unable to upgrade"
+		if podman {
+			device, text, reason = "podman7", "Podman 5.4.2", "crun: no such controller"
+		}
+		if got, err := Borrow(e, 0, false).Bridge(t.Context(), "bridge"); got != device || err != nil {
+			t.Errorf("the bridge is %q, %v; want %q", got, err, device)
+		}
+		if got := e.describe(); got != text {
+			t.Errorf("the engine is %q, want %q", got, text)
+		}
+		if got := e.unattachable(t.Context(), "c1", errors.New("unable to upgrade")); got.Error() != reason {
+			t.Errorf("a container cannot be attached to: %v, want %q", got, reason)
+		}
+	}
+}

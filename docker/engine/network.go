@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"nettoll/internal/netns"
+	"nettoll/internal/wrap"
 	"nettoll/record"
 
 	"github.com/moby/moby/api/types/network"
@@ -123,6 +124,13 @@ func (h *Host) Bridge(ctx context.Context, name string) (device string, err erro
 	n, err := h.Engine.Client.NetworkInspect(ctx, name, client.NetworkInspectOptions{})
 	if err != nil {
 		return "", failed(err, "inspect network %s", name)
+	}
+	switch v, err := h.Engine.Podman(ctx); {
+	case err != nil:
+		return "", err
+	case v != "":
+		device, err := h.Engine.podmanBridge(ctx, n.Network.ID)
+		return device, wrap.Error(err, "docker: inspect network %s of Podman", name)
 	}
 	return cmp.Or(n.Network.Options["com.docker.network.bridge.name"], "br-"+n.Network.ID[:12]), nil
 }

@@ -50,7 +50,7 @@ func (h *Host) Firewall(ctx context.Context) (Firewall, error) {
 		return f, err
 	}
 	text, err := h.rules(ctx, "iptables-save")
-	f.None = err == nil && !strings.Contains(text, "\n:DOCKER ")
+	f.None = err == nil && !strings.Contains(text, "\n:DOCKER ") && !strings.Contains(text, "\n:NETAVARK-") // Podman's
 	return f, err
 }
 

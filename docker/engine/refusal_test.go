@@ -73,15 +73,15 @@ func TestPoolsExhausted(t *testing.T) {
 func TestNameCollisions(t *testing.T) {
 	d := startDaemon(t, daemonOptions{})
 	c := d.Client(t)
-	theirs := d.strangers(t, named("h1c1"), named("bridge"), "nettoll:"+run)
+	theirs := d.strangers(t, named("h1c1"), named("bridge"), "localhost/nettoll:"+run)
 
 	h := d.host(t)
 	_, err := h.Run(t.Context(), engine.Spec{Mode: "bridge"})
-	refused(t, err, "the engine has an image nettoll:"+run+" that is not nettoll's: give it another name")
-	if _, err := c.ImageTag(t.Context(), client.ImageTagOptions{Source: "nettoll:" + run, Target: "strangers:2"}); err != nil {
+	refused(t, err, "the engine has an image localhost/nettoll:"+run+" that is not nettoll's: give it another name")
+	if _, err := c.ImageTag(t.Context(), client.ImageTagOptions{Source: "localhost/nettoll:" + run, Target: "strangers:2"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.ImageRemove(t.Context(), "nettoll:"+run, client.ImageRemoveOptions{}); err != nil {
+	if _, err := c.ImageRemove(t.Context(), "localhost/nettoll:"+run, client.ImageRemoveOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	theirs.image = "strangers:2"
@@ -107,7 +107,7 @@ func TestLeftByACrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := c.ContainerCreate(t.Context(), client.ContainerCreateOptions{
-		Name: named("h1c1"), Config: &container.Config{Image: "nettoll:" + run, Labels: labels},
+		Name: named("h1c1"), Config: &container.Config{Image: "localhost/nettoll:" + run, Labels: labels},
 		HostConfig: &container.HostConfig{NetworkMode: "none"},
 	})
 	iferr.Fatal(t, err)
@@ -153,7 +153,7 @@ func TestImageLeftByACrash(t *testing.T) {
 	iferr.Fatal(t, err)
 	id := func() string {
 		t.Helper()
-		i, err := c.ImageInspect(t.Context(), "nettoll:"+run)
+		i, err := c.ImageInspect(t.Context(), "localhost/nettoll:"+run)
 		iferr.Fatal(t, err)
 		return i.ID
 	}
@@ -192,7 +192,7 @@ func TestEngineGone(t *testing.T) {
 	_, err = h.Network(t.Context(), engine.NetworkSpec{Name: "second", Driver: "bridge"})
 	refused(t, err, "docker: create bridge network second: "+down)
 	_, err = h.Run(t.Context(), engine.Spec{Mode: "bridge"})
-	refused(t, err, "docker: inspect image nettoll:"+run+": "+down)
+	refused(t, err, "docker: inspect image localhost/nettoll:"+run+": "+down)
 	_, err = made[0].Interfaces(t.Context())
 	refused(t, err, "container h1c1 was lost: its Docker engine ended or was restarted")
 	// The engine is back before the removal gives up.

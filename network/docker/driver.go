@@ -21,25 +21,26 @@ type variant struct {
 	needs    []plumb.Need // checked where the engine runs on this machine
 	connect  func(context.Context, *build) error
 	swarm    bool   // its hosts are nodes of one swarm
+	podman   bool   // Podman has it, too, and makes it as Docker does
 	ipvs     string // the feature that needs virtual servers of the kernel, if any
 }
 
 // All returns every variant outside swarms, in the order of reports.
 func All() []network.Driver {
 	return drivers([]variant{
-		{connect: native, Info: network.Info{
+		{connect: native, podman: true, Info: network.Info{
 			Name: "native", Hosts: []int{1, 2}, Between: true, Around: platform.Surroundings{Outlive: true, Open: true},
 			About: "processes of the engines' hosts, outside all containers; the native of every network of Docker",
 		}},
-		{connect: hostMode, Info: network.Info{
+		{connect: hostMode, podman: true, Info: network.Info{
 			Name: "host", Hosts: []int{1, 2}, Between: true, Around: platform.Surroundings{Open: true},
 			About: "containers with the host's own network (docker run --network host)",
 		}},
-		{connect: sharedMode, Info: network.Info{
+		{connect: sharedMode, podman: true, Info: network.Info{
 			Name: "container", Like: "sharedns", Hosts: []int{1},
 			About: "containers in the network namespace of another (docker run --network container:NAME), which talk over its lo",
 		}},
-		{connect: defaultBridge, Info: network.Info{
+		{connect: defaultBridge, podman: true, Info: network.Info{
 			Name: "bridge", Hosts: []int{1},
 			About: "containers on Docker's default bridge",
 		}},
@@ -51,7 +52,7 @@ func All() []network.Driver {
 			Name: "bridge-nftables", Hosts: []int{1},
 			About: "containers on the default bridge of an engine whose firewall rules are in nftables (dockerd --firewall-backend=nftables)",
 		}},
-		{connect: userBridge, Info: network.Info{
+		{connect: userBridge, podman: true, Info: network.Info{
 			Name: "user-bridge", Hosts: []int{1},
 			About: "containers on a bridge network of one's own (docker network create)",
 		}},
@@ -155,10 +156,31 @@ func (v variant) build(ctx context.Context, topo network.Topology, p platform.Pl
 	if v.settings != (engine.Settings{}) {
 		n.Notes = append(n.Notes, "the engine runs with "+v.settings.String())
 	}
-	if err := v.connect(ctx, n); err != nil {
+	if err = v.alsoPodman(ctx, n.engines); err == nil {
+		err = v.connect(ctx, n)
+	}
+	if err != nil {
 		return nil, n.Abandon(ctx, err)
 	}
 	return n.standing(), nil
+}
+
+// alsoPodman returns an error if an engine is Podman, which does not have the network, or makes it in another way: its macvlan has the
+// machine's own network card as parent.
+func (v variant) alsoPodman(ctx context.Context, engines []*engine.Host) error {
+	for _, h := range engines {
+		version, err := h.Engine.Podman(ctx)
+		if err != nil {
+			return err
+		}
+		if version != "" && !v.podman {
+			return &platform.Unsupported{
+				Feature: "docker:" + v.Name + " on Podman", Option: "Docker Engine", Err: errors.New("the engine is Podman " + version),
+				Remedy: "name a Docker engine with --docker-host, or use --private-engine",
+			}
+		}
+	}
+	return nil
 }
 
 // errNoIPv6 is the network's error on an engine that gives containers no IPv6 address.

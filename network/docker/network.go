@@ -145,9 +145,13 @@ func (n *build) wire(ctx context.Context, bridge string, nodes []*plumb.Node) er
 	if i < 0 {
 		err := fmt.Errorf("docker: %s has no bridge %s", h.Name(), bridge)
 		if h.Rootless(ctx) {
+			remedy := "start it with DOCKERD_ROOTLESS_ROOTLESSKIT_DETACH_NETNS=false, or use --private-engine as root"
+			if v, _ := h.Engine.Podman(ctx); v != "" {
+				remedy = "use that of root (podman system service as root)"
+			}
 			return &platform.Unsupported{
 				Feature: "bridges of this rootless engine", Option: "one whose bridges are where its containers with --network host are",
-				Remedy: "start it with DOCKERD_ROOTLESS_ROOTLESSKIT_DETACH_NETNS=false, or use --private-engine as root", Err: err,
+				Remedy: remedy, Err: err,
 			}
 		}
 		return err
