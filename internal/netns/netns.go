@@ -22,9 +22,16 @@ type NS struct {
 	f *os.File
 }
 
-// Path returns a path of the namespace. It means something only to this process, and not to programs
-// that it starts.
+// Path returns a path of the namespace. It means something only to this process; see Reachable.
 func (n *NS) Path() string { return "/proc/self/fd/" + strconv.Itoa(int(n.f.Fd())) }
+
+// Reachable returns the path of a namespace in a form that other processes can use.
+func Reachable(path string) string {
+	if rest, ok := strings.CutPrefix(path, "/proc/self/"); ok {
+		return "/proc/" + strconv.Itoa(os.Getpid()) + "/" + rest
+	}
+	return path
+}
 
 // Close releases the namespace.
 func (n *NS) Close() error { return n.f.Close() }

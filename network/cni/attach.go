@@ -5,14 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/containernetworking/cni/libcni"
 
 	"nettoll/internal/atonce"
+	"nettoll/internal/netns"
 	"nettoll/internal/nl"
 	"nettoll/internal/oneline"
 	"nettoll/internal/plumb"
@@ -91,18 +90,9 @@ func (a *attacher) add(ctx context.Context, n *plumb.Node) error {
 // conf returns the plugins' parameters for a container.
 func (a *attacher) conf(n *plumb.Node) *libcni.RuntimeConf {
 	return &libcni.RuntimeConf{
-		ContainerID: a.id + "-" + n.Name(), NetNS: reachable(n.NS), IfName: device,
+		ContainerID: a.id + "-" + n.Name(), NetNS: netns.Reachable(n.NS), IfName: device,
 		CapabilityArgs: a.tech.wanted(n),
 	}
-}
-
-// reachable returns the path of a namespace in a form that other processes can use.
-func reachable(ns string) string {
-	const own = "/proc/self/"
-	if rest, ok := strings.CutPrefix(ns, own); ok {
-		return "/proc/" + strconv.Itoa(os.Getpid()) + "/" + rest
-	}
-	return ns
 }
 
 // each runs do for all containers, a few at a time, and returns the first error.
