@@ -129,7 +129,7 @@ func wrongMTU(ev evidence) (f finding, ok bool) {
 			}, true
 		}
 	}
-	if size > 0 && size < wide.IPMTU() {
+	if size > 0 && size < wide.IPMTU() && !ev.relayed {
 		return finding{
 			record.FoundMTU, fmt.Sprintf("%s's %s has an MTU of %d, but %s on the path carries %d: larger packets are lost or fragmented, unless offloads make up for it", wide.Name, wide.Device, wide.IPMTU(), by, size),
 			remedy,
@@ -183,6 +183,7 @@ type evidence struct {
 	path    []device          // devices of hosts that the payload crosses
 	paths   [][]device        // the same, for each pair
 	uplinks map[string]device // by host, if there are several hosts
+	relayed bool              // a process on the path ends the clients' packets and sends others, of whatever size
 	probes  uint64            // fragments that the network sends by itself, at most, from each host
 }
 
@@ -231,6 +232,7 @@ func (s *session) devices() (map[string]device, error) {
 func (s *session) evidence(t *record.Trial, links []link) (evidence, error) {
 	sizes := map[string][]string{record.UDPStream: {"--message-size"}, record.UDPRR: {"--request-size", "--response-size"}}
 	ev := evidence{sizes: sizes[t.Cell.Workload], ends: t.Endpoints, flows: t.Flows, counted: t.Counters, uplinks: map[string]device{}, probes: s.network.Fragments}
+	ev.relayed = s.network.Relays || s.network.Relay != nil
 	known, err := s.devices()
 	if err != nil {
 		return ev, err

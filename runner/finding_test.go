@@ -88,6 +88,7 @@ func TestFindings(t *testing.T) {
 		}, []string{record.FoundMTU, "h2/vxlan0 on the path carries 1450"}},
 		{"larger than the uplink", func(s *evidence) { s.path, s.ends[0].MTU = nil, 9000 },
 			[]string{record.FoundMTU, "h2c1's eth0 has an MTU of 9000, but h2/eth0 on the path carries 1500"}},
+		{"a process relays the payload", func(s *evidence) { s.relayed, s.ends[1].MTU = true, 65520 }, nil},
 		{"routes leave room for the tunnel, as some CNI plugins set them up", func(s *evidence) {
 			for i := range s.ends {
 				s.ends[i].MTU, s.ends[i].RouteMTU = 1500, 1450
