@@ -58,7 +58,7 @@ lines: ## count the lines of code and of tests in each folder, without blank lin
 .PHONY: needs
 needs: ## programs that the tests use, from the distribution
 	.ci/needs iproute2 ethtool iputils-ping nftables util-linux curl openssl chromium iperf iperf3 netperf qperf sockperf nuttcp wrk nginx-light redis-server redis-tools postgresql \
-		docker.io podman netavark containerd runc iptables openssh-client openssh-server etcd-server tcpdump bird2 openvswitch-switch ipset containernetworking-plugins wireguard-tools rpm man-db qemu-user-static \
+		docker.io podman netavark containerd runc iptables openssh-client openssh-server etcd-server tcpdump bird2 openvswitch-switch ipset containernetworking-plugins wireguard-tools passt rpm man-db qemu-user-static \
 		$$(command -v docker >/dev/null || echo docker-cli)
 
 .PHONY: release

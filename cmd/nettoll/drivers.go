@@ -16,6 +16,7 @@ import (
 	"nettoll/network/kubeproxy"
 	"nettoll/network/kubernetes"
 	"nettoll/network/ovs"
+	"nettoll/network/pasta"
 	"nettoll/network/routedbgp"
 	overssh "nettoll/network/ssh"
 	"nettoll/network/udpoverlay"
@@ -80,14 +81,14 @@ func ofKernel() []network.Driver {
 func ofPrograms(paths program.Paths) []network.Driver {
 	return slices.Concat(ovs.All(paths), flannel.All(paths), weave.All(paths), []network.Driver{
 		routedbgp.New(paths), routedbgp.NewPolicy(paths),
-	}, calico.All(paths), kubeproxy.All(paths), []network.Driver{wireguard.NewUserspace(paths)})
+	}, calico.All(paths), kubeproxy.All(paths), []network.Driver{wireguard.NewUserspace(paths), pasta.New(paths)})
 }
 
 // daemons are the programs of the networks of ofPrograms, and of clusters, as --tool-path names them.
 func daemons() []string {
 	return append([]string{
 		"ovs-vswitchd", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl", "ovs-dpctl",
-		"flanneld", "wireguard-go", "wg", "ip", "weaver", "bird", "calico-felix", "calico-cni",
+		"flanneld", "wireguard-go", "wg", "pasta", "ip", "weaver", "bird", "calico-felix", "calico-cni",
 	}, kube.Programs()...)
 }
 
