@@ -232,7 +232,7 @@ func (s *session) devices() (map[string]device, error) {
 func (s *session) evidence(t *record.Trial, links []link) (evidence, error) {
 	sizes := map[string][]string{record.UDPStream: {"--message-size"}, record.UDPRR: {"--request-size", "--response-size"}}
 	ev := evidence{sizes: sizes[t.Cell.Workload], ends: t.Endpoints, flows: t.Flows, counted: t.Counters, uplinks: map[string]device{}, probes: s.network.Fragments}
-	ev.relayed = s.network.Relays || s.network.Relay != nil
+	ev.relayed = s.network.Relays || s.network.Relay != nil || s.r.Networks[t.Cell.Network].Driver.Relays
 	known, err := s.devices()
 	if err != nil {
 		return ev, err

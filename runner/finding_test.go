@@ -177,7 +177,7 @@ func TestEndpointsMadeAlike(t *testing.T) {
 
 // TestDevicesThatThePayloadMustNotCross are no part of the path whose MTUs are compared, and nor is what is not known.
 func TestDevicesThatThePayloadMustNotCross(t *testing.T) {
-	s := &session{network: &network.Network{}, known: map[string]device{}}
+	s := &session{r: &Runner{}, network: &network.Network{}, known: map[string]device{}}
 	for _, name := range []string{"eth0", "br0", "up0"} {
 		s.known["h1/"+name] = device{"h1", name, "veth", 1500}
 	}

@@ -11,9 +11,28 @@ import (
 	"nettoll/internal/testutil/iferr"
 	"nettoll/network/networktest"
 	"nettoll/network/pasta"
+	"nettoll/platform/lab"
+	"nettoll/record"
 )
 
 func TestMain(m *testing.M) { testutil.Main(m) }
+
+// TestSizes checks that nothing is said of the container's MTU, which is larger than the hosts': pasta ends the clients' packets.
+func TestSizes(t *testing.T) {
+	cells := []record.Cell{{
+		Network: "published-pasta", Hosts: 2, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: record.TCPStream, Placement: record.PlacementFree,
+	}}
+	for _, trial := range networktest.Measure(t, lab.New(), pasta.New(nil), cells) {
+		if trial.Status != record.OK {
+			t.Errorf("%s: %s", trial.Status, trial.Reason)
+		}
+		for _, w := range trial.Warnings {
+			if w.Code == record.FoundMTU {
+				t.Error(w.Text)
+			}
+		}
+	}
+}
 
 func TestConform(t *testing.T) { networktest.Conform(t, pasta.New(nil)) }
 
