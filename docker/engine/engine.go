@@ -35,7 +35,8 @@ type Engine struct {
 	loaded  string // reference of the image; empty until it is loaded
 	stale   string // id of the image that another process of the run had loaded
 	silent  atomic.Bool
-	says    func() string // a description of the engine, which it is asked for once
+	says    func() string          // a description of the engine, which it is asked for once
+	podman  atomic.Pointer[string] // see Podman; nil until the engine has said it
 
 	mu      sync.Mutex
 	unowned []string // names of objects that left has noted

@@ -17,6 +17,9 @@ import (
 
 // Podman returns the version of Podman if that is what the engine is, and "" otherwise.
 func (e *Engine) Podman(ctx context.Context) (version string, err error) {
+	if known := e.podman.Load(); known != nil {
+		return *known, nil
+	}
 	v, err := e.Client.ServerVersion(ctx, client.ServerVersionOptions{})
 	if err != nil {
 		return "", failed(err, "ask the engine for its version")
@@ -26,6 +29,7 @@ func (e *Engine) Podman(ctx context.Context) (version string, err error) {
 			version = part.Version
 		}
 	}
+	e.podman.Store(&version)
 	return version, nil
 }
 
