@@ -107,8 +107,11 @@ func (e *Engine) Start(t *testing.T) {
 }
 
 // Dial returns a client.
-func (e *Engine) Dial(ctx context.Context) (*client.Client, error) {
-	c, err := client.New(client.WithHost("unix://" + e.Socket()))
+func (e *Engine) Dial(ctx context.Context) (*client.Client, error) { return dial(ctx, e.Socket()) }
+
+// dial connects to what listens on a socket.
+func dial(ctx context.Context, socket string) (*client.Client, error) {
+	c, err := client.New(client.WithHost("unix://" + socket))
 	if err != nil {
 		return nil, err
 	}

@@ -3,12 +3,9 @@ package dockertest
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -36,8 +33,28 @@ cgroup_manager = "cgroupfs"
 runtime = "runc"
 `
 
-// podmanGroup is Podman's control group.
-const podmanGroup = "libpod_parent"
+// podmanGroup is Podman's control group, which it leaves behind, and groupsTime how long the processes may take to end that clean up
+// after containers there.
+const (
+	podmanGroup = "libpod_parent"
+	groupsTime  = 10 * time.Second
+)
+
+// ungrouped removes Podman's control groups, and reports whether none is left. The kernel refuses to remove those in use, by
+// whomever.
+func ungrouped() bool {
+	gone := true
+	for _, root := range cgroup.Roots() {
+		own := filepath.Join(root, podmanGroup)
+		below, _ := filepath.Glob(own + "/*") // fails only for other patterns
+		for _, path := range append(below, own) {
+			_ = os.Remove(path)
+		}
+		_, err := os.Stat(own)
+		gone = gone && err != nil
+	}
+	return gone
+}
 
 // Podman starts Podman's service with files in memory, and ends it with the test. It returns what connects to it.
 func Podman(t *testing.T) func(context.Context) (c *client.Client, here bool, err error) {
@@ -52,10 +69,10 @@ func Podman(t *testing.T) func(context.Context) (c *client.Client, here bool, er
 	iferr.Fatal(t, err)
 	iferr.Fatal(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=0711,size=50%"))
 	t.Cleanup(func() {
-		iferr.Error(t, errors.Join(unix.Unmount(dir, unix.MNT_DETACH), os.Remove(dir)))
-		for _, root := range cgroup.Roots() { // empty, unless somebody else uses Podman
-			iferr.Error(t, removeEmpty(filepath.Join(root, podmanGroup)))
+		for deadline := time.Now().Add(groupsTime); !ungrouped() && time.Now().Before(deadline); {
+			time.Sleep(5 * time.Millisecond)
 		}
+		iferr.Error(t, errors.Join(unix.Unmount(dir, unix.MNT_DETACH), os.Remove(dir)))
 	})
 	iferr.Fatal(t, os.WriteFile(dir+"/containers.conf", []byte(podmanConfig), 0o600))
 	log, err := os.Create(dir + "/log")
@@ -76,41 +93,16 @@ func Podman(t *testing.T) func(context.Context) (c *client.Client, here bool, er
 		_ = service.Process.Signal(syscall.SIGTERM)
 		_ = service.Wait() // it ends by the signal
 	})
-	dial := func(ctx context.Context) (*client.Client, bool, error) {
-		c, err := client.New(client.WithHost("unix://" + dir + "/podman.sock"))
-		if err == nil {
-			if _, err = c.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true}); err != nil {
-				c.Close()
-			}
-		}
+	connect := func(ctx context.Context) (*client.Client, bool, error) {
+		c, err := dial(ctx, dir+"/podman.sock")
 		return c, true, err
 	}
 	Until(t, "Podman answers", func() bool {
-		c, _, err := dial(t.Context())
+		c, _, err := connect(t.Context())
 		if err == nil {
 			c.Close()
 		}
 		return err == nil
 	})
-	return dial
-}
-
-// removeEmpty removes a folder of control groups with those in it, as far as no process is in them.
-func removeEmpty(folder string) error {
-	var all []string
-	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			all = append(all, path)
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
-	})
-	for _, path := range slices.Backward(all) {
-		if err := os.Remove(path); err != nil && !errors.Is(err, unix.EBUSY) && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("control group: %w", err)
-		}
-	}
-	return err
+	return connect
 }
