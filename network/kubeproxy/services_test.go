@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"nettoll/internal/await"
 	"nettoll/internal/nsexec"
 	"nettoll/internal/plumb"
@@ -77,7 +75,6 @@ func TestRangeOfServices(t *testing.T) {
 // the network notices when kube-proxy ends, and that it can still be taken down.
 func TestControlPlaneStops(t *testing.T) {
 	n := networktest.Build(t, kubeproxy.All(nil)[0], networktest.Pair)
-	iferr.Error(t, n.Broken(t.Context()))
 	if n.InForce != (record.InForce{}) {
 		t.Errorf("without further services it was measured when the service was in force: %+v", n.InForce)
 	}
@@ -91,16 +88,7 @@ func TestControlPlaneStops(t *testing.T) {
 			return missing, err
 		}))
 	}
-	iferr.Fatal(t, unix.Kill(process(t, n.Hosts[1], "--hostname-override=h2"), unix.SIGKILL))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	var err error
-	for ; err == nil && ctx.Err() == nil; err = n.Broken(ctx) {
-		time.Sleep(time.Millisecond) // the end is noticed by another goroutine
-	}
-	if err == nil || !strings.HasPrefix(err.Error(), "kube-proxy on h2 ended (signal: killed)") {
-		t.Error(err)
-	}
+	networktest.Killed(t, n, process(t, n.Hosts[1], "--hostname-override=h2"), "kube-proxy on h2")
 }
 
 // process returns the PID of the process whose command line matches.

@@ -259,6 +259,20 @@ func Build(t *testing.T, tech network.Driver, topo network.Topology) *network.Ne
 	return n
 }
 
+// Killed kills a process of a network, and checks that the network says so, in an error that begins with a text.
+func Killed(t *testing.T, n *network.Network, pid int, want string) {
+	t.Helper()
+	iferr.Error(t, n.Broken(t.Context()))
+	iferr.Fatal(t, unix.Kill(pid, unix.SIGKILL))
+	var err error
+	for over := time.Now().Add(time.Minute); err == nil && time.Now().Before(over); err = n.Broken(t.Context()) {
+		time.Sleep(time.Millisecond) // the end is noticed by another goroutine
+	}
+	if err == nil || !strings.HasPrefix(err.Error(), want+" ended (signal: killed)") {
+		t.Errorf("%v, want that %s ended", err, want)
+	}
+}
+
 // TooNarrow checks that a network is refused on an underlay with the given MTU, with an error whose
 // requirement begins with want, before anything depends on the kernel or on a program.
 func TooNarrow(t *testing.T, tech network.Driver, mtu int, want string) {

@@ -1,11 +1,7 @@
 package wireguard_test
 
 import (
-	"strings"
 	"testing"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"nettoll/internal/testutil"
 	"nettoll/internal/testutil/iferr"
@@ -23,20 +19,11 @@ func TestSmallMTU(t *testing.T) {
 // TestProgramThatEnds checks that the network notices, and can still be taken down.
 func TestProgramThatEnds(t *testing.T) {
 	n := networktest.Build(t, wireguard.NewUserspace(nil), networktest.Pair)
-	fault := n.Broken
-	iferr.Error(t, fault(t.Context()))
 	procs := n.Daemons
 	if len(procs) != 2 {
 		t.Fatalf("%d processes carry payload, want one on each host", len(procs))
 	}
-	iferr.Fatal(t, unix.Kill(procs[1].PID, unix.SIGKILL))
-	err := fault(t.Context())
-	for over := time.Now().Add(time.Minute); err == nil && time.Now().Before(over); err = fault(t.Context()) {
-		time.Sleep(time.Millisecond) // the end is noticed by another goroutine
-	}
-	if err == nil || !strings.HasPrefix(err.Error(), "wireguard-go on h2 ended (signal: killed)") {
-		t.Error(err)
-	}
+	networktest.Killed(t, n, procs[1].PID, "wireguard-go on h2")
 }
 
 // TestTwoAtOnce builds two networks, as runs on several numbers of hosts do. Their processes share the directory of their sockets.
