@@ -40,17 +40,33 @@ func inAsMany(t, of *record.Trial) *record.Trial {
 	scale(greater(near, t.Slices, bytes, window), record.Throughput, record.ThroughputPerClient, record.PacketRate)
 	rate := greater(near, t.Slices, transactions, window)
 	scale(rate, record.TransactionRate)
-	if t.Cell.Workload != record.PacedRR {
+	if t.Cell.ClosedLoop() {
 		scale(1/rate, record.LatencyMean)
 	}
-	// The cost rests on the slices whose CPU time is known.
-	known := func(s record.Slice) bool { return s.CPU != nil }
-	cpu := func(s record.Slice) float64 { return *s.CPU }
-	all := record.Those(t.Slices, known)
-	near = nearest(all, record.Those(of.Slices, known))
-	scale(greater(near, all, cpu, bytes), record.CPUPerGB)
-	scale(greater(near, all, cpu, transactions), record.CPUPerTransaction)
+	if near, all := costed(t, of); near != nil {
+		scale(greater(near, all, cpuOf, bytes), record.CPUPerGB)
+		scale(greater(near, all, cpuOf, transactions), record.CPUPerTransaction)
+	}
 	return &out
+}
+
+func cpuOf(s record.Slice) float64 { return *s.CPU }
+
+// costed returns the slices of a trial on which its cost rests, since their CPU time is known, and those of them that are the nearest
+// to a cell's. There are none where what slices used is not the trial's cost, but noise: the cost counts only processes, or a clock
+// of ticks tells little about so few of them, each of which it gets wrong by half a tick or so at each CPU.
+func costed(t, of *record.Trial) (near, all []record.Slice) {
+	if t.CPU == nil || slices.ContainsFunc(t.Warnings, func(w record.Warning) bool { return w.Code == record.WarnIdleBusy }) {
+		return nil, nil
+	}
+	known := func(s record.Slice) bool { return s.CPU != nil }
+	all = record.Those(t.Slices, known)
+	near = nearest(all, record.Those(of.Slices, known))
+	const ticks = 10 // this makes an error of a twentieth to a tenth
+	if used := record.Sum(near, cpuOf); !t.CPU.Machine.Fine() && used < ticks*tickLength*math.Sqrt(float64(len(near))) {
+		return nil, nil
+	}
+	return near, all
 }
 
 // greater returns by which factor the ratio of two sums is greater over some slices than over all.

@@ -14,6 +14,7 @@ func TestInAsManySlices(t *testing.T) {
 		return record.Slice{At: at, Window: 0.5, Bytes: bytes, Transactions: transactions}
 	}
 	base := &record.Trial{
+		Cell:   record.Cell{Workload: record.TCPRR},
 		Slices: []record.Slice{slice(0, 100, 1), slice(1, 200, 2), slice(2, 400, 4), slice(3, 800, 8)},
 		Metrics: map[string]record.Metric{
 			record.Throughput: record.Measured(record.Throughput, 6000), record.TransactionRate: record.Measured(record.TransactionRate, 7.5),
@@ -66,6 +67,7 @@ func TestCostInAsManySlices(t *testing.T) {
 			record.CPUPerGB: record.Measured(record.CPUPerGB, 2.2), record.CPUPerTransaction: record.Measured(record.CPUPerTransaction, 4.4e-3),
 		},
 	}
+	base.CPU = &record.CPUUse{Machine: record.MachineCPU{Clock: "timer_list"}}
 	for _, c := range []struct {
 		cell  []record.Slice
 		share float64
@@ -81,6 +83,35 @@ func TestCostInAsManySlices(t *testing.T) {
 			if v := got[name].Value; math.Abs(v/(all.Value*c.share)-1) > 1e-9 {
 				t.Errorf("beside %v: %s is %v, want %v", c.cell, name, v, all.Value*c.share)
 			}
+		}
+	}
+	// What is only noise changes nothing.
+	share := func(clock string, scale float64, code string) float64 {
+		t := &record.Trial{CPU: &record.CPUUse{Machine: record.MachineCPU{Clock: clock}}, Metrics: base.Metrics}
+		if code != "" {
+			t.Warnings = []record.Warning{{Code: code}}
+		}
+		for _, cpu := range []float64{1, 3, 8} {
+			t.Slices = append(t.Slices, slice(cpu, cpu*scale))
+		}
+		got := inAsMany(t, &record.Trial{Slices: []record.Slice{slice(3, 1)}}).Metrics
+		return got[record.CPUPerGB].Value / base.Metrics[record.CPUPerGB].Value
+	}
+	for _, c := range []struct {
+		clock, code string
+		scale, want float64
+	}{
+		{"cpuidle", "", 0.01, 0.75},
+		{record.ClockStat, "", 1, 0.75},
+		{"", "", 1, 0.75}, // as in older files
+		{record.ClockStat, "", 0.01, 1},
+		{"", "", 0.01, 1},
+		{"timer_list", record.WarnForeignCPU, 1, 0.75},
+		{"timer_list", record.WarnIdleBusy, 1, 1},
+		{"timer_list", "", -1, 0.75},
+	} {
+		if got := share(c.clock, c.scale, c.code); math.Abs(got/c.want-1) > 1e-9 {
+			t.Errorf("slices of some %v CPU seconds by the clock %q, with the warning %q: the cost is changed by %v, want %v", c.scale, c.clock, c.code, got, c.want)
 		}
 	}
 }

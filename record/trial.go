@@ -102,8 +102,9 @@ type Slice struct {
 	Window       float64 `json:"window_s" most:"1e9"`    // its length
 	Bytes        uint64  `json:"bytes,omitempty"`        // received within it
 	Transactions uint64  `json:"transactions,omitempty"` // ended within it
-	// CPU seconds that the machine used for it, beyond what it uses when idle; nil if that is not known, as where it was read too late.
-	CPU *float64 `json:"cpu_s,omitempty" most:"1e9"`
+	// CPU seconds that the machine used for it, beyond what it uses when idle: about 0 and even less where it was less idle then;
+	// nil if that is not known, as where it was read too late.
+	CPU *float64 `json:"cpu_s,omitempty" least:"-1e9" most:"1e9"`
 }
 
 // Flow is one connection, as seen by its receiver (bytes) or client (transactions).
@@ -206,6 +207,12 @@ type MachineCPU struct {
 	PerCPU  []CPUSample `json:"per_cpu"`
 }
 
+// ClockStat is the coarsest source of idle time, in ticks of 10 ms.
+const ClockStat = "stat"
+
+// Fine reports whether Busy is known to much less than a tick.
+func (m MachineCPU) Fine() bool { return m.Clock != "" && m.Clock != ClockStat }
+
 // Known reports whether the machine was read in time. (Older files do not list CPUs.)
 func (m MachineCPU) Known() bool { return len(m.PerCPU) > 0 || m.Busy > 0 }
 
@@ -262,11 +269,14 @@ type Endpoint struct {
 
 // IPMTU returns the size in bytes of the largest packets that IP sends to the peer: what the device takes, or less if the route says so.
 func (e Endpoint) IPMTU() int {
-	if e.RouteMTU > 0 {
-		return min(e.MTU, e.RouteMTU)
+	if e.Routed() {
+		return e.RouteMTU
 	}
 	return e.MTU
 }
+
+// Routed reports whether the route to the peer limits the size of packets more than the device does.
+func (e Endpoint) Routed() bool { return e.RouteMTU > 0 && e.RouteMTU < e.MTU }
 
 // Confinement is what the kernel checks at system calls of an endpoint's processes, and how it protects them from speculation,
 // in its own words (proc_pid_status(5)). Container engines filter system calls, and kernels before 5.16 turn speculation off

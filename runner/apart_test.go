@@ -128,6 +128,9 @@ func TestTurnsThatWereReadLate(t *testing.T) {
 	if got := w.spent(second, 0.2); got == nil || math.Abs(*got-0.3) > 1e-9 {
 		t.Errorf("%v CPU seconds in a turn's window, want 0.3", got)
 	}
+	if got := w.spent(second, 0.8); got == nil || *got >= 0 {
+		t.Errorf("%v CPU seconds in the window of a turn in which the machine was less idle than before", got)
+	}
 	if got := w.spent(turnUse{from: second.from, to: second.to}, 0.2); got != nil {
 		t.Errorf("%v CPU seconds in a turn in which nothing crossed", *got)
 	}

@@ -103,7 +103,7 @@ func TestNetworksTakeTurns(t *testing.T) {
 			t.Errorf("%s, %s: the cost of slices is known: %v, that of the trial: %v", network, work, known, !known)
 		}
 		for _, s := range tr.Slices {
-			if s.CPU != nil && (*s.CPU < 0 || *s.CPU > 2*s.Window*float64(runtime.NumCPU())) {
+			if s.CPU != nil && math.Abs(*s.CPU) > 2*s.Window*float64(runtime.NumCPU()) {
 				t.Errorf("%s, %s: a slice of %v s took %v CPU seconds", network, work, s.Window, *s.CPU)
 			}
 			turns[work] = append(turns[work], interval{network, s.At, s.At + s.Window})

@@ -326,7 +326,7 @@ func (w *watcher) spent(t turnUse, idle float64) *float64 {
 	if err != nil {
 		return nil
 	}
-	spent := max(0, m.Busy-idle*elapsed) * float64(t.counted) / float64(t.crossed)
+	spent := (m.Busy - idle*elapsed) * float64(t.counted) / float64(t.crossed)
 	return &spent
 }
 

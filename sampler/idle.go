@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"nettoll/record"
 )
 
 // Clocks of idle time. The finest comes first.
@@ -24,7 +26,7 @@ const (
 	// when it ends.
 	ClockCPUIdle = "cpuidle"
 	// ClockStat is /proc/stat, in ticks of 10 ms (USER_HZ), whatever the kernel's own resolution.
-	ClockStat = "stat"
+	ClockStat = record.ClockStat
 )
 
 // quantum is the tick of /proc/stat in seconds.
