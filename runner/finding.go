@@ -96,12 +96,13 @@ func wrongMTU(ev evidence) (f finding, ok bool) {
 	by, size := ev.narrowest()
 	remedy := "lower the containers' MTU by the size of the encapsulation"
 	if size > 0 && size < wide.IPMTU() {
-		remedy = setMTU(size)
+		remedy = setMTU(wide, size)
 	}
 	if wide.Device == "lo" { // of a host, whose processes reach containers through it
 		remedy = "measure with --normalize to rule this out"
 	}
 	const cut, cut6 = "IpFragCreates", "Ip6FragCreates"
+	smaller := fmt.Sprintf("send smaller datagrams (%s), unless fragmentation is what you want to measure", strings.Join(ev.sizes, ", "))
 	switch where, n := greatest(ev.counted, endNames(ev.ends), cut, cut6); {
 	case n > 0 && len(ev.sizes) == 0:
 		return finding{
@@ -110,35 +111,54 @@ func wrongMTU(ev evidence) (f finding, ok bool) {
 		}, true
 	case n > 0:
 		return finding{
-			record.FoundFragmentation, fmt.Sprintf("%s sent its datagrams in %d fragments: with headers they are larger than the MTU of %d", where, n, wide.IPMTU()),
-			fmt.Sprintf("send smaller datagrams (%s), unless fragmentation is what you want to measure", strings.Join(ev.sizes, ", ")),
+			record.FoundFragmentation, fmt.Sprintf("%s sent its datagrams in %d fragments: with headers they are larger than the MTU of %d", where, n, ev.tightest(where).IPMTU()),
+			smaller,
 		}, true
 	}
-	if where, n := greatest(ev.counted, ev.hosts, cut, cut6); n > ev.probes {
+	switch where, n := greatest(ev.counted, ev.hosts, cut, cut6); {
+	case n <= ev.probes:
+	case ev.relayed && len(ev.sizes) > 0:
+		return finding{record.FoundFragmentation, fmt.Sprintf("%s sent datagrams that a process there relays in %d fragments: they are larger than its MTU", where, n), smaller}, true
+	default:
 		return finding{
 			record.FoundFragmentation, fmt.Sprintf("%s sent packets in %d fragments: packets of the containers' MTU of %d are too large for the underlay once they are encapsulated", where, n, wide.IPMTU()),
 			remedy,
 		}, true
 	}
-	tight := ev.tightest()
+	tight := ev.tightest(endNames(ev.ends)...)
 	for _, flow := range ev.flows {
 		if flow.TCP != nil && flow.TCP.PMTU > 0 && int(flow.TCP.PMTU) < min(tight.IPMTU(), largestPacket) {
 			return finding{
-				record.FoundMTU, fmt.Sprintf("%s's %s has an MTU of %d, but TCP found that its path carries only %d", tight.Name, tight.Device, tight.IPMTU(), flow.TCP.PMTU),
-				setMTU(int(flow.TCP.PMTU)),
+				record.FoundMTU, fmt.Sprintf("%s has an MTU of %d, but TCP found that its path carries only %d", narrowed(tight), tight.IPMTU(), flow.TCP.PMTU),
+				setMTU(tight, int(flow.TCP.PMTU)),
 			}, true
 		}
 	}
 	if size > 0 && size < wide.IPMTU() && !ev.relayed {
 		return finding{
-			record.FoundMTU, fmt.Sprintf("%s's %s has an MTU of %d, but %s on the path carries %d: larger packets are lost or fragmented, unless offloads make up for it", wide.Name, wide.Device, wide.IPMTU(), by, size),
+			record.FoundMTU, fmt.Sprintf("%s has an MTU of %d, but %s on the path carries %d: larger packets are lost or fragmented, unless offloads make up for it", narrowed(wide), wide.IPMTU(), by, size),
 			remedy,
 		}, true
 	}
 	return f, false
 }
 
-func setMTU(size int) string { return fmt.Sprintf("set the containers' MTU to %d", size) }
+// setMTU returns how to have endpoints such as one send packets of a size at most.
+func setMTU(one record.Endpoint, size int) string {
+	if one.Routed() {
+		return fmt.Sprintf("set the MTU of the containers' routes to %d", size)
+	}
+	return fmt.Sprintf("set the containers' MTU to %d", size)
+}
+
+// narrowed names what limits the size of an endpoint's packets.
+func narrowed(e record.Endpoint) string {
+	device := e.Name + "'s " + e.Device
+	if e.Routed() {
+		return "the route at " + device
+	}
+	return device
+}
 
 // nestedTunnel finds packets that are wrapped twice.
 func nestedTunnel(ev evidence) (f finding, ok bool) {
@@ -153,8 +173,9 @@ func nestedTunnel(ev evidence) (f finding, ok bool) {
 }
 
 // blackHole judges from a probe after a failed trial whether large packets vanish. announced means
-// that a host on the path reported packets that are too large.
-func blackHole(client, server record.Endpoint, r sampler.Reached, announced bool) (f finding, ok bool) {
+// that a host on the path reported packets that are too large. carried is the size that the devices on the path let through,
+// 0 if that is not known.
+func blackHole(client, server record.Endpoint, r sampler.Reached, announced bool, carried int) (f finding, ok bool) {
 	if r.There == 0 || r.Back == 0 {
 		return f, false // nothing crosses at all: that is another fault
 	}
@@ -165,7 +186,11 @@ func blackHole(client, server record.Endpoint, r sampler.Reached, announced bool
 	if size >= from.IPMTU() {
 		return f, false
 	}
-	f.code, f.remedy = record.FoundBlackHole, setMTU(size)
+	most := size
+	if carried > 0 {
+		most = min(carried, r.There, r.Back)
+	}
+	f.code, f.remedy = record.FoundBlackHole, setMTU(from, most)
 	f.text = fmt.Sprintf("MTU black hole: nothing larger than %d bytes crosses from %s, whose MTU is %d, to %s", size, from.Name, from.IPMTU(), to.Name)
 	if announced {
 		f.text += ", although a host on the path reports that packets are too large"
@@ -289,10 +314,10 @@ func (ev evidence) widest() (e record.Endpoint) {
 	return e
 }
 
-// tightest returns the endpoint that sends the smallest packets.
-func (ev evidence) tightest() (e record.Endpoint) {
+// tightest returns which endpoint of some names sends the smallest packets.
+func (ev evidence) tightest(names ...string) (e record.Endpoint) {
 	for _, one := range ev.ends {
-		if e.MTU == 0 || one.IPMTU() < e.IPMTU() {
+		if slices.Contains(names, one.Name) && (e.MTU == 0 || one.IPMTU() < e.IPMTU()) {
 			e = one
 		}
 	}
@@ -434,11 +459,8 @@ func (s *session) probe(ctx context.Context, ev evidence, l link) (f finding, ok
 		return f, false
 	}
 	_, announced := greatest(ev.counted, ev.hosts, "IcmpOutDestUnreachs", "Icmp6OutPktTooBigs")
-	f, ok = blackHole(client, server, r, announced > 0)
-	if _, size := ev.narrowest(); ok && size > 0 {
-		f.remedy = setMTU(min(size, r.There, r.Back))
-	}
-	return f, ok
+	_, carried := ev.narrowest()
+	return blackHole(client, server, r, announced > 0, carried)
 }
 
 // end returns the endpoint with a name and a role.

@@ -95,7 +95,13 @@ func TestFindings(t *testing.T) {
 			}
 		}, nil},
 		{"a route that leaves too little room", func(s *evidence) { s.ends[1].MTU, s.ends[1].RouteMTU = 1500, 1460 },
-			[]string{record.FoundMTU, "h1c1's eth0 has an MTU of 1460, but h2/vxlan0 on the path carries 1450"}},
+			[]string{record.FoundMTU, "the route at h1c1's eth0 has an MTU of 1460, but h2/vxlan0 on the path carries 1450", "set the MTU of the containers' routes to 1450"}},
+		{"a process relays datagrams of one end that are larger than the other's MTU", func(s *evidence) {
+			s.relayed, s.ends[1].MTU, s.counted["h2c1/IpFragCreates"] = true, 65520, 30
+		}, []string{record.FoundFragmentation, "h2c1 sent its datagrams in 30 fragments", "larger than the MTU of 1450", "(--request-size, --response-size)"}},
+		{"a process relays datagrams that are larger than its MTU", func(s *evidence) {
+			s.relayed, s.ends[1].MTU, s.counted["h1/IpFragCreates"] = true, 65520, 30
+		}, []string{record.FoundFragmentation, "h1 sent datagrams that a process there relays in 30 fragments", "(--request-size, --response-size)"}},
 		{"a host's loopback", func(s *evidence) { s.ends[0].Device, s.ends[0].MTU = "lo", 65536 },
 			[]string{record.FoundMTU, "h2c1's lo has an MTU of 65536, but h2/vxlan0 on the path carries 1450", "--normalize"}},
 		{"one host", func(s *evidence) { s.path, s.uplinks, s.ends[0].MTU = nil, nil, 65536 }, nil},
@@ -145,24 +151,27 @@ func TestBlackHole(t *testing.T) {
 		name      string
 		reached   sampler.Reached
 		announced bool
+		carried   int
 		want      string
 	}{
-		{"all crosses", sampler.Reached{There: 1450, Back: 1450}, true, ""},
-		{"more than the MTU was not tried", sampler.Reached{There: 1500, Back: 1450}, false, ""},
-		{"nothing crosses", sampler.Reached{}, false, ""},
-		{"nothing comes back", sampler.Reached{There: 1450}, false, ""},
-		{"there", sampler.Reached{There: 1400, Back: 1450}, false, "MTU black hole: nothing larger than 1400 bytes crosses from h2c1, whose MTU is 1450, to h1c1: set the containers' MTU to 1400"},
-		{"back", sampler.Reached{There: 1450, Back: 900}, false, "nothing larger than 900 bytes crosses from h1c1, whose MTU is 1450, to h2c1"},
-		{"announced", sampler.Reached{There: 900, Back: 900}, true, "although a host on the path reports that packets are too large"},
+		{"all crosses", sampler.Reached{There: 1450, Back: 1450}, true, 0, ""},
+		{"more than the MTU was not tried", sampler.Reached{There: 1500, Back: 1450}, false, 0, ""},
+		{"nothing crosses", sampler.Reached{}, false, 0, ""},
+		{"nothing comes back", sampler.Reached{There: 1450}, false, 0, ""},
+		{"there", sampler.Reached{There: 1400, Back: 1450}, false, 0, "MTU black hole: nothing larger than 1400 bytes crosses from h2c1, whose MTU is 1450, to h1c1: set the containers' MTU to 1400"},
+		{"back", sampler.Reached{There: 1450, Back: 900}, false, 0, "nothing larger than 900 bytes crosses from h1c1, whose MTU is 1450, to h2c1"},
+		{"announced", sampler.Reached{There: 900, Back: 900}, true, 0, "although a host on the path reports that packets are too large"},
+		{"back, and less fits the devices", sampler.Reached{There: 1450, Back: 900}, false, 850, "to h2c1: set the containers' MTU to 850"},
+		{"back, and more fits the devices", sampler.Reached{There: 1450, Back: 900}, false, 1400, "to h2c1: set the containers' MTU to 900"},
 	} {
-		f, ok := blackHole(ends[0], ends[1], c.reached, c.announced)
+		f, ok := blackHole(ends[0], ends[1], c.reached, c.announced, c.carried)
 		if ok != (c.want != "") || ok && !strings.Contains(f.warning().Text, c.want) {
 			t.Errorf("%s: %v, %q, want %q", c.name, ok, f.warning().Text, c.want)
 		}
 	}
 	small := ends[0]
 	small.MTU = 1400
-	if f, ok := blackHole(small, ends[1], sampler.Reached{There: 1400, Back: 1450}, false); ok {
+	if f, ok := blackHole(small, ends[1], sampler.Reached{There: 1400, Back: 1450}, false, 0); ok {
 		t.Errorf("all that the client can send crosses: %q", f.warning().Text)
 	}
 }
