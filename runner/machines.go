@@ -270,21 +270,27 @@ func (m *machines) place(placement string, links []link, endpoints []record.Endp
 	if client == server {
 		return client.place(placement)
 	}
+	alone := func(m record.Machine) workload.CPUs { // of an end that shares its machine with no other
+		if len(m.CPUs) == 1 && placement == record.PlacementDistinct {
+			return Place(m, record.PlacementSame)
+		}
+		return Place(m, placement)
+	}
 	return workload.CPUs{
-		Client: Place(near(client.facts, endpoints, "client"), placement).Client,
-		Server: Place(near(server.facts, endpoints, "server"), placement).Server,
+		Client: alone(near(client.facts, endpoints, "client")).Client,
+		Server: alone(near(server.facts, endpoints, "server")).Server,
 	}, nil
 }
 
-// near returns a machine with those CPUs alone that are near the network card of its endpoints, of a role, unless that leaves fewer
-// than two cores: from another NUMA node, each packet would have to cross the interconnect.
+// near returns a machine with those CPUs alone that are near the network card of its endpoints, of a role, if there are any: from
+// another NUMA node, each packet would have to cross the interconnect.
 func near(m record.Machine, endpoints []record.Endpoint, role string) record.Machine {
 	e, ok := record.First(endpoints, func(e record.Endpoint) bool { return e.Role == role && e.NIC != nil })
 	if !ok {
 		return m
 	}
 	cpus := record.Those(m.CPUs, func(c record.CPU) bool { return slices.Contains(e.NIC.Near, c.ID) })
-	if len(coresOf(cpus)) > 1 {
+	if len(cpus) > 0 {
 		m.CPUs = cpus
 	}
 	return m

@@ -112,7 +112,8 @@ func TestPlaceNearTheCard(t *testing.T) {
 		"all are near":        {nil, nil, []int{0}, []int{1}, 0},
 		"the second node":     {[]int{2, 3}, []int{2, 3}, []int{2}, []int{3}, 0},
 		"different nodes":     {[]int{0, 1}, []int{2, 3, 4, 5}, []int{0}, []int{3}, 0},
-		"one that it may use": {[]int{3, 4, 5}, []int{1, 7}, []int{0}, []int{1}, 1},
+		"one that it may use": {[]int{3, 4, 5}, []int{1, 7}, []int{3}, []int{1}, 0},
+		"none that it may":    {[]int{4, 5}, []int{7}, []int{0}, []int{1}, 1},
 	} {
 		ends := []record.Endpoint{{Role: "client", NIC: &record.NIC{Near: c.client}}, {Role: "server", NIC: &record.NIC{Near: c.server}}}
 		m := &machines{all: []*machine{on[client], on[server]}, of: on}
