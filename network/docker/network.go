@@ -143,18 +143,7 @@ func (n *build) wire(ctx context.Context, bridge string, nodes []*plumb.Node) er
 	}
 	i := slices.IndexFunc(host, func(d nl.Interface) bool { return d.Name == bridge && d.Kind == "bridge" })
 	if i < 0 {
-		err := fmt.Errorf("docker: %s has no bridge %s", h.Name(), bridge)
-		if h.Rootless(ctx) {
-			remedy := "start it with DOCKERD_ROOTLESS_ROOTLESSKIT_DETACH_NETNS=false, or use --private-engine as root"
-			if v, _ := h.Engine.Podman(ctx); v != "" {
-				remedy = "use that of root (podman system service as root)"
-			}
-			return &platform.Unsupported{
-				Feature: "bridges of this rootless engine", Option: "one whose bridges are where its containers with --network host are",
-				Remedy: remedy, Err: err,
-			}
-		}
-		return err
+		return elsewhere(ctx, h, fmt.Errorf("docker: %s has no bridge %s", h.Name(), bridge))
 	}
 	for _, node := range nodes {
 		all, err := node.Devices.List(ctx)
@@ -163,17 +152,33 @@ func (n *build) wire(ctx context.Context, bridge string, nodes []*plumb.Node) er
 		}
 		for _, d := range all {
 			k := slices.IndexFunc(host, func(other nl.Interface) bool {
-				return d.Kind == "veth" && other.Kind == "veth" && other.Index == d.Peer && other.Master == host[i].Index
+				return d.Kind == "veth" && other.Kind == "veth" && other.Index == d.Peer && other.Peer == d.Index && other.Master == host[i].Index
 			})
 			if k >= 0 && node.Port == "" {
 				node.Device, node.Port, node.PortAs = d.Name, host[k].Name, "veth-"+node.Name()
 			}
 		}
 		if node.Port == "" {
-			return fmt.Errorf("docker: no veth pair leads from %s to the bridge %s", node.Name(), bridge)
+			return elsewhere(ctx, h, fmt.Errorf("docker: no veth pair leads from %s to the bridge %s", node.Name(), bridge))
 		}
 	}
 	return nil
+}
+
+// elsewhere returns the error of a bridge that is not found, or has other containers: that of a rootless engine can be in a
+// network namespace of its own, beside one of the same name that another engine has made.
+func elsewhere(ctx context.Context, h *engine.Host, err error) error {
+	if !h.Rootless(ctx) {
+		return err
+	}
+	remedy := "start it with DOCKERD_ROOTLESS_ROOTLESSKIT_DETACH_NETNS=false, or use --private-engine as root"
+	if v, _ := h.Engine.Podman(ctx); v != "" {
+		remedy = "use that of root (podman system service as root)"
+	}
+	return &platform.Unsupported{
+		Feature: "bridges of this rootless engine", Option: "one whose bridges are where its containers with --network host are",
+		Remedy: remedy, Err: err,
+	}
 }
 
 // lookedUp has each client look up its server by a name, which must lead to the address at. From
