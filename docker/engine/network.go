@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"nettoll/internal/netns"
-	"nettoll/internal/wrap"
 	"nettoll/record"
 
 	"github.com/moby/moby/api/types/network"
@@ -130,7 +129,10 @@ func (h *Host) Bridge(ctx context.Context, name string) (device string, err erro
 		return "", err
 	case v != "":
 		device, err := h.Engine.podmanBridge(ctx, n.Network.ID)
-		return device, wrap.Error(err, "docker: inspect network %s of Podman", name)
+		if err != nil {
+			return "", failed(err, "inspect network %s of Podman", name)
+		}
+		return device, nil
 	}
 	return cmp.Or(n.Network.Options["com.docker.network.bridge.name"], "br-"+n.Network.ID[:12]), nil
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -51,6 +52,9 @@ func (h *Host) Firewall(ctx context.Context) (Firewall, error) {
 	}
 	text, err := h.rules(ctx, "iptables-save")
 	f.None = err == nil && !strings.Contains(text, "\n:DOCKER ") && !strings.Contains(text, "\n:NETAVARK-") // Podman's
+	if v, _ := h.Engine.Podman(ctx); f.None && v != "" {                                                    // Podman 5 may have them in nftables
+		f.None = nsexec.Run(ctx, h, platform.Command{Path: "nft", Args: []string{"list", "table", "inet", "netavark"}, Stdout: io.Discard}) != nil
+	}
 	return f, err
 }
 
