@@ -119,12 +119,11 @@ func StartServer(ctx context.Context, stack *undo.Stack, h platform.Host, o Serv
 	// Addresses of services should be bits of a map, as before Kubernetes 1.33. It makes an object of each since, and counts all of
 	// them for each new service (ipallocator.Allocator.Used): 10,000 services took many minutes. Kubernetes 1.33 is the last one
 	// that leaves the choice, and those that leave none end and name what they were asked for.
-	const objects = "MultiCIDRServiceAllocator"
 	mapped := spec
 	mapped.Args = append(slices.Clone(spec.Args), "--feature-gates="+objects+"=false")
 	var err error
 	s.Daemon, err = daemon.Start(ctx, stack, h, mapped)
-	ranged := err != nil && strings.Contains(err.Error(), objects)
+	ranged := err != nil && noMap.MatchString(err.Error())
 	if ranged {
 		s.Daemon, err = daemon.Start(ctx, stack, h, spec)
 	}
@@ -144,6 +143,12 @@ func StartServer(ctx context.Context, stack *undo.Stack, h platform.Host, o Serv
 	}
 	return s, nil
 }
+
+// objects is the feature gate of addresses that are objects. noMap is what an API server says that cannot be without them; one
+// that can names the gate, too, in a warning.
+const objects = "MultiCIDRServiceAllocator"
+
+var noMap = regexp.MustCompile(`(cannot set|unrecognized) feature gate:? ` + objects)
 
 // serviceCIDR returns the object with the range of the addresses of services, which the API server makes only if each of them has an
 // object, too. kube-proxy has rules of it (nftables).
