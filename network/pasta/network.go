@@ -1,4 +1,4 @@
-// Package pasta measures ports that the program pasta publishes for containers, as rootless Podman does: without a right on the
+// Package pasta measures ports that the program pasta publishes for containers, as rootless Podman 5 does: without a right on the
 // host, pasta reads and writes a container's packets at a tap device, and speaks TCP and UDP with the clients by sockets of its own.
 package pasta
 
@@ -16,6 +16,7 @@ import (
 	"nettoll/internal/program"
 	"nettoll/network"
 	"nettoll/platform"
+	"nettoll/sampler"
 )
 
 // pasta is the program, of the project passt.
@@ -26,7 +27,7 @@ func New(paths program.Paths) network.Driver {
 	return plumb.Recipe{
 		Info: network.Info{
 			Name: "published-pasta", Hosts: []int{1, 2}, Carried: true, Relays: true, Endpoints: atMost,
-			About: "a port of the host, relayed by pasta in user space to a container, as rootless Podman publishes it; the client is a process of a host",
+			About: "a port of the host, relayed by pasta in user space to a container, as rootless Podman 5 publishes it; the client is a process of a host",
 		},
 		Needs:    []plumb.Need{plumb.TUN},
 		Programs: []daemon.Program{{Name: pasta, Get: platform.Install("passt")}}, Paths: paths,
@@ -47,6 +48,9 @@ func build(ctx context.Context, n *plumb.Network) error {
 		if err := publish(ctx, n, i, server); err != nil {
 			return err
 		}
+	}
+	if own, err := sampler.ReadCongestion("/proc"); err == nil {
+		n.Notes = append(n.Notes, "pasta sends to the clients with the machine's default congestion control, "+own.Own)
 	}
 	return nil
 }
