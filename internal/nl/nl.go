@@ -141,6 +141,25 @@ func (n *NS) AddVeth(attrs netlink.LinkAttrs, peerPath, peer string) error {
 	})
 }
 
+// Netkit returns a pair of netkit devices, which pass on each packet as if a BPF program at them had said so. They carry IP
+// packets without Ethernet headers, as is the kernel's default (L3 mode).
+func Netkit(attrs, peer netlink.LinkAttrs) netlink.Link {
+	l := &netlink.Netkit{
+		LinkAttrs: attrs, Mode: netlink.NETKIT_MODE_L3, Scrub: netlink.NETKIT_SCRUB_DEFAULT, PeerScrub: netlink.NETKIT_SCRUB_DEFAULT,
+	}
+	l.SetPeerAttrs(&peer)
+	return l
+}
+
+// AddNetkit creates a pair as Netkit describes, as AddPair does with a veth pair.
+func (n *NS) AddNetkit(name, peerPath, peer string, mtu int) error {
+	return netns.Hold(peerPath, func(fd int) error {
+		there := Attrs(peer, mtu)
+		there.Namespace = netlink.NsFd(fd)
+		return n.Add(Netkit(Attrs(name, mtu), there))
+	})
+}
+
 // Link returns a device.
 func (n *NS) Link(name string) (netlink.Link, error) {
 	l, err := ask(func() (netlink.Link, error) { return n.LinkByName(name) })

@@ -18,9 +18,10 @@ import (
 // Need is a feature of the kernel that a network is built from. Whether it is available is tried out
 // in a new namespace, never guessed from a version.
 type Need struct {
-	feature, option, module string
-	try                     func(ns string) error
-	instead                 string // the alternative that does without it
+	feature, option string
+	module          string // empty: the option cannot be a module
+	try             func(ns string) error
+	instead         string // the alternative that does without it
 }
 
 // Or sets an alternative that does without the need, for the remedy.
@@ -32,6 +33,7 @@ func (n Need) Or(instead string) Need {
 // Needs of networks.
 var (
 	Veth            = linkNeed("veth devices", "CONFIG_VETH", "veth", nil)
+	Netkit          = linkNeed("netkit devices", "CONFIG_NETKIT (Linux 6.7 and later)", "", func(netlink.LinkAttrs) netlink.Link { return nl.Netkit(netlink.LinkAttrs{}, netlink.LinkAttrs{}) })
 	BridgeDevice    = linkNeed("bridge devices", "CONFIG_BRIDGE", "bridge", func(netlink.LinkAttrs) netlink.Link { return &netlink.Bridge{} })
 	Macvlan         = linkNeed("macvlan devices", "CONFIG_MACVLAN", "macvlan", MacvlanBridge)
 	IPVlanL2        = linkNeed("ipvlan devices", "CONFIG_IPVLAN", "ipvlan", IPVlan(netlink.IPVLAN_MODE_L2))
@@ -71,10 +73,11 @@ func Check(ctx context.Context, needs ...Need) error {
 			return missing // it has the better remedy
 		}
 		if err != nil {
-			return &platform.Unsupported{
-				Feature: n.feature, Option: n.option, Err: err,
-				Remedy: "modprobe " + n.module + " as root, or use a kernel that has " + n.option + n.instead,
+			remedy := "use a kernel that has " + n.option + n.instead
+			if n.module != "" {
+				remedy = "modprobe " + n.module + " as root, or " + remedy
 			}
+			return &platform.Unsupported{Feature: n.feature, Option: n.option, Remedy: remedy, Err: err}
 		}
 	}
 	return nil

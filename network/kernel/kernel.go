@@ -6,7 +6,7 @@ import "nettoll/network"
 // All returns every network of the package, in the order of reports.
 func All() []network.Driver {
 	return []network.Driver{
-		Loopback(), Host(), Native(), SharedNS(), Veth(),
+		Loopback(), Host(), Native(), SharedNS(), Veth(), Netkit(),
 		Bridge(), BridgeWithoutNetfilter(),
 		Macvlan(), IPVlanL2(), IPVlanL3(),
 		PipeworkVeth(), PipeworkMacvlan(),

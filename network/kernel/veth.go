@@ -13,15 +13,20 @@ import (
 // Veth returns the driver of a veth pair between each client and its server, with nothing in
 // between. Each client has its own pair, so that a server has as many devices as clients.
 func Veth() network.Driver {
+	return pairs("veth", "a veth pair straight between two containers, nothing in between", plumb.Veth, (*nl.NS).AddPair)
+}
+
+// pairs returns the driver of pairs of devices of some kind. add makes one, see nl.AddPair.
+func pairs(kind, about string, need plumb.Need, add func(n *nl.NS, name, peerPath, peer string, mtu int) error) network.Driver {
 	return plumb.Recipe{
-		Info:  network.Info{Name: "veth", Hosts: []int{1}, About: "a veth pair straight between two containers, nothing in between"},
-		Needs: []plumb.Need{plumb.Veth},
+		Info:  network.Info{Name: kind, Hosts: []int{1}, About: about},
+		Needs: []plumb.Need{need},
 		Build: func(ctx context.Context, n *plumb.Network) error {
 			at := make(map[*plumb.Node]end)
 			for i, client := range n.Clients {
 				e := end{device: fmt.Sprintf("eth%d", i/n.Topo.Servers), server: n.Servers[n.Topo.Pair(i)], client: i}
-				if err := pair(ctx, n.Site, client, e); err != nil {
-					return fmt.Errorf("veth: join %s and %s: %w", client.Name(), e.server.Name(), err)
+				if err := pair(ctx, n.Site, client, e, add); err != nil {
+					return fmt.Errorf("%s: join %s and %s: %w", kind, client.Name(), e.server.Name(), err)
 				}
 				at[client] = e
 			}
@@ -51,12 +56,12 @@ type end struct {
 func clientAddr(i int, six bool) netip.Addr { return plumb.ContainerAddr(0, 2*i+1, six) }
 func serverAddr(i int, six bool) netip.Addr { return plumb.ContainerAddr(0, 2*i, six) }
 
-func pair(ctx context.Context, s *plumb.Site, client *plumb.Node, e end) error {
+func pair(ctx context.Context, s *plumb.Site, client *plumb.Node, e end, add func(n *nl.NS, name, peerPath, peer string, mtu int) error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	s.MadeDevice(client.NS, client.Device)
-	err := nl.With(client.NS, func(n *nl.NS) error { return n.AddPair(client.Device, e.server.NS, e.device, s.Topo.Underlay.MTU) })
+	err := nl.With(client.NS, func(n *nl.NS) error { return add(n, client.Device, e.server.NS, e.device, s.Topo.Underlay.MTU) })
 	if err != nil {
 		return err
 	}
