@@ -108,9 +108,7 @@ func (n *Node) dropPortmap(ctx context.Context, program string) error {
 
 // natRules returns the rules of the table nat, as iptables-save prints them.
 func (n *Node) natRules(ctx context.Context, program string) (string, error) {
-	var out strings.Builder
-	err := nsexec.Run(ctx, n.Host, platform.Command{Path: program + "-save", Args: []string{"-t", "nat"}, Stdout: &out})
-	return out.String(), err
+	return nsexec.Output(ctx, n.Host, program+"-save", "-t", "nat")
 }
 
 // withoutPortmap returns the input of iptables-restore that removes the plugin's chains from a table; empty: there are none.

@@ -160,9 +160,8 @@ func nftFamily(six bool) string {
 
 // output returns what a command on a node prints.
 func output(ctx context.Context, node platform.Host, command []string) (string, error) {
-	var out strings.Builder
-	err := nsexec.Run(ctx, node, platform.Command{Path: command[0], Args: command[1:], Stdout: &out})
-	return out.String(), wrap.Error(err, "%s", command[0])
+	out, err := nsexec.Output(ctx, node, command[0], command[1:]...)
+	return out, wrap.Error(err, "%s", command[0])
 }
 
 // ServiceRange returns the range of the addresses of services, the --service-cluster-ip-range. That of IPv6

@@ -2,11 +2,9 @@ package engine
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -52,8 +50,10 @@ func (h *Host) Firewall(ctx context.Context) (Firewall, error) {
 	}
 	text, err := h.rules(ctx, "iptables-save")
 	f.None = err == nil && !strings.Contains(text, "\n:DOCKER ") && !strings.Contains(text, "\n:NETAVARK-") // Podman's
-	if v, _ := h.Engine.Podman(ctx); f.None && v != "" {                                                    // Podman 5 may have them in nftables
-		f.None = nsexec.Run(ctx, h, platform.Command{Path: "nft", Args: []string{"list", "table", "inet", "netavark"}, Stdout: io.Discard}) != nil
+	if v, _ := h.Engine.Podman(ctx); f.None && v != "" {
+		// From 5 on, it can have them in nftables.
+		_, err := nsexec.Output(ctx, h, "nft", "list", "table", "inet", "netavark")
+		f.None = err != nil
 	}
 	return f, err
 }
@@ -107,11 +107,11 @@ func unreadable(option, remedy string, err error) error {
 
 // rules returns the engine's NAT table, with counters.
 func (h *Host) rules(ctx context.Context, program string) (string, error) {
-	var out bytes.Buffer
-	if err := nsexec.Run(ctx, h, platform.Command{Path: program, Args: []string{"-c", "-t", "nat"}, Stdout: &out}); err != nil {
+	out, err := nsexec.Output(ctx, h, program, "-c", "-t", "nat")
+	if err != nil {
 		return "", unreadable("root and the program "+program, "run as root, with iptables installed", err)
 	}
-	return "\n" + out.String(), nil
+	return "\n" + out, nil
 }
 
 // translations adds up the counters of rules that direct connections to an address. A line is

@@ -1,7 +1,6 @@
 package felix
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -52,11 +51,11 @@ func Read(ctx context.Context, h platform.Host, programs map[string]string, six 
 	if six {
 		program = save6
 	}
-	var out bytes.Buffer
-	if err := nsexec.Run(ctx, h, platform.Command{Path: programs[program], Args: []string{"-c", "-t", "filter"}, Stdout: &out}); err != nil {
+	out, err := nsexec.Output(ctx, h, programs[program], "-c", "-t", "filter")
+	if err != nil {
 		return nil, err
 	}
-	return Parse(out.String())
+	return Parse(out)
 }
 
 // Parse sums the packets accepted by the rules of each chain: packets of known connections

@@ -210,6 +210,13 @@ func Run(ctx context.Context, at platform.Endpoint, cmd platform.Command) error 
 	}
 }
 
+// Output runs a program as Run does, and returns what it prints.
+func Output(ctx context.Context, at platform.Endpoint, path string, args ...string) (string, error) {
+	var out strings.Builder
+	err := Run(ctx, at, platform.Command{Path: path, Args: args, Stdout: &out})
+	return out.String(), err
+}
+
 // Tail keeps the end of the text that is written to it. The zero value is ready to use.
 //
 // If Go's runtime ends a program, because it panicked or, for instance, cannot get another thread, what it says of that is

@@ -46,12 +46,7 @@ func (s *Site) ForgetTables(h *Host) error {
 // RemoveSets removes the IP sets of a host whose names have that prefix, by the program ipset. No rule may refer to them any
 // more.
 func RemoveSets(ctx context.Context, h *Host, ipset, prefix string) error {
-	run := func(in string, args ...string) (string, error) {
-		var out strings.Builder
-		err := nsexec.Run(ctx, h, platform.Command{Path: ipset, Args: args, Stdin: strings.NewReader(in), Stdout: &out})
-		return out.String(), err
-	}
-	names, err := run("", "list", "-n")
+	names, err := nsexec.Output(ctx, h, ipset, "list", "-n")
 	if err != nil {
 		return err
 	}
@@ -61,8 +56,7 @@ func RemoveSets(ctx context.Context, h *Host, ipset, prefix string) error {
 			destroy.WriteString("destroy " + name + "\n")
 		}
 	}
-	_, err = run(destroy.String(), "restore")
-	return err
+	return nsexec.Run(ctx, h, platform.Command{Path: ipset, Args: []string{"restore"}, Stdin: strings.NewReader(destroy.String())})
 }
 
 // DockerRules are the rules of Docker Engine for a bridge network: the same chains at the same hooks
