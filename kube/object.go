@@ -3,7 +3,6 @@ package kube
 import (
 	"context"
 	"fmt"
-	"iter"
 	"maps"
 	"net/http"
 	"net/netip"
@@ -26,14 +25,14 @@ type Object struct {
 func (o Object) Path() string { return o.In + "/" + o.Name }
 
 // MakeAll makes objects, atOnce at a time.
-func (a *API) MakeAll(ctx context.Context, atOnce int, all iter.Seq[Object]) error {
+func (a *API) MakeAll(ctx context.Context, atOnce int, all []Object) error {
 	return forAll(ctx, atOnce, all, func(ctx context.Context, o Object) error {
 		return wrap.Error(a.Ask(ctx, http.MethodPost, o.In, o.Body, nil), "make %s %s", path.Base(o.In), o.Name)
 	})
 }
 
 // RemoveAll removes objects of kinds that are gone at once, atOnce at a time. Some may not have been made.
-func (a *API) RemoveAll(ctx context.Context, atOnce int, all iter.Seq[Object]) error {
+func (a *API) RemoveAll(ctx context.Context, atOnce int, all []Object) error {
 	return forAll(ctx, atOnce, all, func(ctx context.Context, o Object) error {
 		if err := a.Ask(ctx, http.MethodDelete, o.Path(), nil, nil); err != nil && !Absent(err) {
 			return fmt.Errorf("remove %s %s: %w", path.Base(o.In), o.Name, err)
@@ -42,10 +41,10 @@ func (a *API) RemoveAll(ctx context.Context, atOnce int, all iter.Seq[Object]) e
 	})
 }
 
-func forAll(ctx context.Context, atOnce int, all iter.Seq[Object], do func(context.Context, Object) error) error {
+func forAll(ctx context.Context, atOnce int, all []Object, do func(context.Context, Object) error) error {
 	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
-	for o := range all {
+	for _, o := range all {
 		if within.Err() != nil {
 			break
 		}

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
-	"slices"
 	"sync"
 	"time"
 
@@ -79,7 +78,7 @@ func (c *Cluster) Admit(ctx context.Context, pods []*Pod) error {
 // Exclude removes the policy that Admit has made.
 func (c *Cluster) Exclude(ctx context.Context) error {
 	last := len(c.policies) - 1
-	if err := c.api.RemoveAll(ctx, c.requests, slices.Values(c.policies[last:])); err != nil {
+	if err := c.api.RemoveAll(ctx, c.requests, c.policies[last:]); err != nil {
 		return fmt.Errorf("kubernetes: %w", c.refused("networkpolicies", err))
 	}
 	c.policies = c.policies[:last]
@@ -88,7 +87,7 @@ func (c *Cluster) Exclude(ctx context.Context) error {
 
 func (c *Cluster) addPolicies(ctx context.Context, all ...Object) error {
 	c.policies = append(c.policies, all...)
-	err := c.api.MakeAll(ctx, c.requests, slices.Values(all))
+	err := c.api.MakeAll(ctx, c.requests, all)
 	return wrap.Error(c.refused("networkpolicies", err), "kubernetes")
 }
 
@@ -96,7 +95,7 @@ func (c *Cluster) addPolicies(ctx context.Context, all ...Object) error {
 func (c *Cluster) removePolicies(ctx context.Context) error {
 	all := c.policies
 	c.policies = nil
-	return wrap.Error(c.api.RemoveAll(ctx, c.requests, slices.Values(all)), "kubernetes")
+	return wrap.Error(c.api.RemoveAll(ctx, c.requests, all), "kubernetes")
 }
 
 // perPolicy is how much longer a cluster may take for each policy until it enforces it.

@@ -136,7 +136,7 @@ func StartServer(ctx context.Context, stack *undo.Stack, h platform.Host, o Serv
 		}
 	}
 	if !ranged {
-		err = s.MakeAll(ctx, 1, slices.Values([]Object{serviceCIDR(o.Services)}))
+		err = s.MakeAll(ctx, 1, []Object{serviceCIDR(o.Services)})
 	}
 	if err != nil {
 		return nil, err

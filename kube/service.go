@@ -168,7 +168,7 @@ func (c *Cluster) AddFurther(ctx context.Context, first, n int, to *Pod, port in
 		c.further = append(c.further, s.Objects(c.namespace, c.look.metadata)...)
 		c.expect(len(s.Ports), s.At...)
 	}
-	err := c.api.MakeAll(ctx, c.requests, slices.Values(c.further))
+	err := c.api.MakeAll(ctx, c.requests, c.further)
 	return wrap.Error(c.refused("services", err), "kubernetes")
 }
 
@@ -258,7 +258,7 @@ func (c *Cluster) withdrawAll(ctx context.Context) error {
 	var removing errgroup.Group
 	removing.Go(func() error { return c.Withdraw(ctx) })
 	removing.Go(func() error {
-		return wrap.Error(c.api.RemoveAll(ctx, c.requests, slices.Values(further)), "kubernetes")
+		return wrap.Error(c.api.RemoveAll(ctx, c.requests, further), "kubernetes")
 	})
 	if err := removing.Wait(); err != nil || c.own != nil || len(further) == 0 {
 		return err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"time"
 
 	"nettoll/agent"
@@ -45,11 +44,11 @@ func (n *build) timeService(ctx context.Context, s *kube.Server, all []kube.Fixe
 	defer func() { err = errors.Join(err, server.Close()) }()
 	defer s.Idle()
 	objects := all[last].Objects(namespace, nil) // the service is the first
-	if err := s.MakeAll(ctx, 1, slices.Values(objects[:1])); err != nil {
+	if err := s.MakeAll(ctx, 1, objects[:1]); err != nil {
 		return err
 	}
 	accepted := time.Now()
-	if err := s.MakeAll(ctx, atOnce, slices.Values(objects[1:])); err != nil {
+	if err := s.MakeAll(ctx, atOnce, objects[1:]); err != nil {
 		return err
 	}
 	at := n.reach(from, to, network.IPv4)

@@ -92,7 +92,7 @@ func (n *build) build(ctx context.Context) error {
 	if n.timed() {
 		early = slices.Delete(slices.Clone(all), last, last+1)
 	}
-	if err := c.MakeAll(ctx, atOnce, nodes(n.Network)); err != nil {
+	if err := c.MakeAll(ctx, atOnce, record.Each(n.Site.Hosts, node)); err != nil {
 		return err
 	}
 	proxies, err := n.serve(ctx, c, early)

@@ -1,38 +1,20 @@
 package kubeproxy
 
 import (
-	"iter"
 	"net/netip"
+	"slices"
 
 	"nettoll/internal/plumb"
 	"nettoll/kube"
+	"nettoll/record"
 )
 
 // namespace is the namespace of the services.
 const namespace = "default"
 
-// nodes returns a node for each host.
-func nodes(n *plumb.Network) iter.Seq[kube.Object] {
-	return func(yield func(kube.Object) bool) {
-		for _, h := range n.Site.Hosts {
-			if !yield(node(h)) {
-				return
-			}
-		}
-	}
-}
-
 // objects returns services without selectors, of both IP versions, with their endpoints.
-func objects(services []kube.Fixed) iter.Seq[kube.Object] {
-	return func(yield func(kube.Object) bool) {
-		for _, s := range services {
-			for _, o := range s.Objects(namespace, nil) {
-				if !yield(o) {
-					return
-				}
-			}
-		}
-	}
+func objects(services []kube.Fixed) []kube.Object {
+	return slices.Concat(record.Each(services, func(s kube.Fixed) []kube.Object { return s.Objects(namespace, nil) })...)
 }
 
 // services returns the services: one for each server, and the further ones, which nobody uses.
