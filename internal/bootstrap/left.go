@@ -130,28 +130,16 @@ func lost(stat procfs.ProcStat) bool { return stat.State == "T" || stat.PPID == 
 
 // Kill ends the agent, and with it what it has started.
 func (a Agent) Kill() error {
-	fd, err := unix.PidfdOpen(a.PID, 0)
-	switch {
-	case errors.Is(err, unix.ESRCH):
-		return nil
-	case errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM): // before Linux 5.3, or in a container whose filter does not know it
-		if !isAgent(a.PID) {
-			return nil
-		}
-		err := unix.Kill(a.PID, unix.SIGKILL)
-		if errors.Is(err, unix.ESRCH) {
-			return nil
-		}
-		return os.NewSyscallError("kill", err)
-	case err != nil:
-		return os.NewSyscallError("pidfd_open", err)
+	p, err := os.FindProcess(a.PID)
+	if err != nil {
+		return err
 	}
-	defer unix.Close(fd)
-	if !isAgent(a.PID) { // it has ended, and another process has its number
+	defer p.Release()
+	if !isAgent(a.PID) { // it has ended, and another process may have its number
 		return nil
 	}
-	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
-		return os.NewSyscallError("pidfd_send_signal", err)
+	if err := p.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
 	}
 	return nil
 }
