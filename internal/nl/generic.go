@@ -23,15 +23,18 @@ const (
 	datapathName    = 1 // OVS_DP_ATTR_NAME
 )
 
-// ovsHeader precedes the attributes of all Open vSwitch messages: the index of a datapath, 0 if it is
+// ovsHeader is the size of what precedes the attributes of all Open vSwitch messages: the index of a datapath, 0 if it is
 // given by name.
-type ovsHeader [4]byte
+const ovsHeader = 4
+
+// header is what precedes the attributes of a request of its kind.
+type header []byte
 
 // Len implements nl.NetlinkRequestData.
-func (ovsHeader) Len() int { return len(ovsHeader{}) }
+func (h header) Len() int { return len(h) }
 
 // Serialize implements nl.NetlinkRequestData.
-func (h ovsHeader) Serialize() []byte { return h[:] }
+func (h header) Serialize() []byte { return h }
 
 // RemoveDatapath removes an Open vSwitch datapath from the namespace at path, with all its ports. It
 // is not an error if there is none. A datapath cannot be removed as a device.
@@ -41,7 +44,7 @@ func RemoveDatapath(path, name string) error {
 		if err == nil {
 			req := nl.NewNetlinkRequest(int(family.ID), unix.NLM_F_ACK)
 			req.AddData(&nl.Genlmsg{Command: datapathDelete, Version: datapathVersion})
-			req.AddData(ovsHeader{})
+			req.AddData(make(header, ovsHeader))
 			req.AddData(nl.NewRtAttr(datapathName, nl.ZeroTerminated(name)))
 			_, err = ask(func() ([][]byte, error) { return req.Execute(unix.NETLINK_GENERIC, 0) })
 		}

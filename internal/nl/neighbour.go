@@ -10,25 +10,18 @@ import (
 
 // Offsets and numbers of struct ndtmsg, struct ndt_stats and their attributes, from linux/neighbour.h.
 const (
-	tableSize  = 4  // of struct ndtmsg
+	tableSize  = 4  // of struct ndtmsg, the header of a request for all tables
 	tableName  = 1  // NDTA_NAME
 	tableStats = 7  // NDTA_STATS
 	tableFulls = 80 // offset of ndts_table_fulls, a u64
 )
-
-// tableMsg is the header of a request for all tables of neighbours.
-type tableMsg struct{}
-
-func (tableMsg) Len() int { return tableSize }
-
-func (tableMsg) Serialize() []byte { return make([]byte, tableSize) }
 
 // FullTables returns how often each of the machine's tables of neighbours, such as arp_cache, had no room for another one. All
 // network namespaces of a machine share them, and each can ask.
 func FullTables() (map[string]uint64, error) {
 	answers, err := ask(func() ([][]byte, error) {
 		req := nl.NewNetlinkRequest(unix.RTM_GETNEIGHTBL, unix.NLM_F_DUMP)
-		req.AddData(tableMsg{})
+		req.AddData(make(header, tableSize))
 		return req.Execute(unix.NETLINK_ROUTE, unix.RTM_NEWNEIGHTBL)
 	})
 	if err != nil {

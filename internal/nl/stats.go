@@ -19,13 +19,9 @@ const (
 	sizeOfCounts = 16
 )
 
-// statsMsg is the header of a request for counters alone.
-type statsMsg struct{}
-
-func (statsMsg) Len() int { return statsSize }
-
-func (statsMsg) Serialize() []byte {
-	b := make([]byte, statsSize)
+// statsHeader returns the header of a request for counters alone.
+func statsHeader() header {
+	b := make(header, statsSize)
 	binary.NativeEndian.PutUint32(b[statsFilter:], 1<<(statsLink64-1))
 	return b
 }
@@ -37,7 +33,7 @@ func Packets(path string) (map[int]uint64, error) {
 	err := netns.Do(path, func() error {
 		return again(func() (err error) {
 			req := nl.NewNetlinkRequest(unix.RTM_GETSTATS, unix.NLM_F_DUMP)
-			req.AddData(statsMsg{})
+			req.AddData(statsHeader())
 			answers, err = req.Execute(unix.NETLINK_ROUTE, unix.RTM_NEWSTATS)
 			return err
 		})
