@@ -21,6 +21,7 @@ import (
 	"nettoll/agent"
 	"nettoll/internal/emulated"
 	"nettoll/internal/nl"
+	"nettoll/internal/remote"
 	"nettoll/internal/wrap"
 	"nettoll/platform"
 	"nettoll/record"
@@ -306,7 +307,12 @@ func (c *Container) cpuTime(ctx context.Context) (time.Duration, error) {
 
 // Device returns the name of the container's device that has an address.
 func (c *Container) Device(ctx context.Context, a netip.Addr) (string, error) {
-	return agent.Ask[string](ctx, c, methodDevice, a)
+	all, err := remote.NewHost(c.name, "", c.first, nil).Addresses(ctx)
+	d, ok := record.First(all, func(d nl.Address) bool { return d.At.Addr() == a })
+	if err == nil && !ok {
+		err = fmt.Errorf("no device of %s has the address %s", c.name, a)
+	}
+	return d.Device, err
 }
 
 // Resolve returns the IPv4 address that a name has in the container.

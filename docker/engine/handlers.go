@@ -3,11 +3,9 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"nettoll/agent"
@@ -18,7 +16,6 @@ import (
 // Methods of the agent.
 const (
 	methodResolve = "docker.resolve" // string → the IPv4 address that a name has where the agent runs
-	methodDevice  = "docker.device"  // netip.Addr → name of the device that has the address
 	methodIPVS    = "docker.ipvs"    // → whether the kernel has virtual servers
 	methodShut    = "docker.shut"    // → nothing; see Spec.Near
 )
@@ -33,9 +30,8 @@ func Handlers() map[string]agent.Handler {
 			}
 			return all[0].Unmap(), nil
 		}),
-		methodDevice: agent.Typed(func(_ context.Context, a netip.Addr) (string, error) { return deviceOf(a) }),
-		methodIPVS:   agent.Typed(func(context.Context, struct{}) (bool, error) { return HasIPVS() }),
-		methodShut:   agent.Typed(func(context.Context, struct{}) (struct{}, error) { return struct{}{}, shut() }),
+		methodIPVS: agent.Typed(func(context.Context, struct{}) (bool, error) { return HasIPVS() }),
+		methodShut: agent.Typed(func(context.Context, struct{}) (struct{}, error) { return struct{}{}, shut() }),
 	}
 }
 
@@ -44,30 +40,11 @@ func shut() error {
 	return nl.With("", func(n *nl.NS) error { return errors.Join(n.Unroute(nl.Default(false)), n.Unroute(nl.Default(true))) })
 }
 
-func deviceOf(a netip.Addr) (string, error) {
-	all, err := net.Interfaces()
-	if err != nil {
-		return "", err
-	}
-	for _, d := range all {
-		addrs, err := d.Addrs()
-		if err != nil {
-			return "", err
-		}
-		for _, has := range addrs {
-			if p, err := netip.ParsePrefix(has.String()); err == nil && p.Addr() == a {
-				return d.Name, nil
-			}
-		}
-	}
-	return "", fmt.Errorf("no device has the address %s", a)
-}
-
 // HasIPVS reports whether the kernel of this machine has virtual servers, which distribute connections
 // to services (CONFIG_IP_VS). It asks for their netlink family, as engines do: a kernel that has them
 // as a module loads it.
 func HasIPVS() (bool, error) {
-	_, err := netlink.GenlFamilyGet("IPVS")
+	err := nl.HasFamily("", "IPVS")
 	if errors.Is(err, unix.ENOENT) {
 		return false, nil
 	}
