@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"fmt"
-	"sort"
 
 	"gonum.org/v1/gonum/mathext"
 
@@ -132,8 +131,7 @@ func twins(all []series, k record.Kind) []twinRounds {
 // a difference rejects: the largest attainable p-value below 1−level.
 func Attained(n int, level float64) float64 {
 	null := plainNull(n)
-	k := sort.Search(walshCount(n)/2+1, func(t int) bool { return null.twoSided(float64(t)) >= 1-level })
-	return null.twoSided(float64(k - 1))
+	return null.twoSided(float64(null.critical(n, level) - 1))
 }
 
 // binomialAtLeast is the probability of k or more successes in n trials of

@@ -188,7 +188,7 @@ func pseudomedian(differences []float64) float64 {
 func pseudomedianInterval(differences []float64, plain ranksNull, level float64) (low, high, reached float64) {
 	x := slices.Sorted(slices.Values(differences))
 	m := walshCount(len(x))
-	k := sort.Search(m/2+1, func(t int) bool { return plain.twoSided(float64(t)) >= 1-level })
+	k := plain.critical(len(x), level)
 	if k == 0 {
 		return x[0], x[len(x)-1], 0
 	}
@@ -198,9 +198,12 @@ func pseudomedianInterval(differences []float64, plain ranksNull, level float64)
 // withstands reports whether the interval of the pseudo-median of n values is independent of how far off the
 // given number of outliers lie: fewer Walsh averages contain an outlier than lie beyond the interval's end.
 func withstands(n, outliers int, level float64) bool {
-	plain := plainNull(n)
-	k := sort.Search(walshCount(n)/2+1, func(t int) bool { return plain.twoSided(float64(t)) >= 1-level })
-	return k > walshCount(n)-walshCount(n-outliers)
+	return plainNull(n).critical(n, level) > walshCount(n)-walshCount(n-outliers)
+}
+
+// critical returns the smallest statistic of n differences that is not significant, at a level of confidence.
+func (d ranksNull) critical(n int, level float64) int {
+	return sort.Search(walshCount(n)/2+1, func(t int) bool { return d.twoSided(float64(t)) >= 1-level })
 }
 
 // walshCount is the number of Walsh averages of n values.
