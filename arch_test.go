@@ -92,7 +92,7 @@ var floors = []string{
 	"internal/program internal/remote",
 	"internal/daemon",
 	"docker/engine internal/plumb",
-	"internal/bird internal/felix",
+	"internal/bird internal/felix internal/flanneld",
 	"kube",
 	"runner report",
 }

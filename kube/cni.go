@@ -4,18 +4,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
-	"strings"
 
 	"nettoll/internal/daemon"
 	"nettoll/internal/felix"
+	"nettoll/internal/flanneld"
 	"nettoll/internal/plumb"
 	"nettoll/internal/undo"
 	"nettoll/record"
@@ -41,9 +37,6 @@ type cni struct {
 	enforces bool // network policies: otherwise nothing in the cluster looks at them
 }
 
-// flanneld is the program of flannel.
-var flanneld = daemon.Program{Name: "flanneld", Get: "make tools"}
-
 // cnis are the networks of pods that private clusters can have, by name.
 var cnis = map[string]cni{
 	record.CNIBridge: {
@@ -51,7 +44,7 @@ var cnis = map[string]cni{
 		connect: func(n *Node, _ context.Context, _ *undo.Stack) (int, error) { return n.Uplink().MTU, n.route() },
 	},
 	record.CNIFlannel: {
-		about: "flannel (VXLAN)", programs: []daemon.Program{flanneld},
+		about: "flannel (VXLAN)", programs: []daemon.Program{flanneld.Program},
 		prepare: (*Cluster).admitFlannel, connect: (*Node).flannel,
 		tunnel: func(six bool) string {
 			if six {
@@ -150,14 +143,14 @@ func (n *Node) flannel(ctx context.Context, stack *undo.Stack) (mtu int, err err
 		return 0, err
 	}
 	d, err := daemon.Start(ctx, stack, n.Host, daemon.Spec{
-		Name: flanneld.Name, Path: n.cluster.programs[flanneld.Name], Env: []string{"NODE_NAME=" + n.Name()},
+		Name: flanneld.Program.Name, Path: n.cluster.programs[flanneld.Program.Name], Env: []string{"NODE_NAME=" + n.Name()},
 		Args: []string{
 			"-kube-subnet-mgr", "-kubeconfig-file", n.cluster.Server.Config(flannelUser), "-net-config-path", conf,
 			"-iface", n.Uplink().Device, "-subnet-file", lease, "-ip-masq",
 		},
 		Patience: Patience, Complaint: Complaint,
 		Ready: func(context.Context) error {
-			mtu, err = leased(lease, n.Index)
+			mtu, err = flanneld.MTU(lease, n.Index, true)
 			return err
 		},
 	})
@@ -166,29 +159,4 @@ func (n *Node) flannel(ctx context.Context, stack *undo.Stack) (mtu int, err err
 	}
 	n.daemons = append(n.daemons, d)
 	return mtu, nil
-}
-
-// flannelMTU matches the line of flanneld's file with the MTU of pods.
-var flannelMTU = regexp.MustCompile(`(?m)^FLANNEL_MTU=(\d+)$`)
-
-// leased reads the MTU of pods from flanneld's file, and checks that flanneld has the subnets of the node.
-func leased(file string, node int) (mtu int, err error) {
-	text, err := os.ReadFile(file)
-	if errors.Is(err, os.ErrNotExist) {
-		return 0, errors.New("it has written no lease")
-	}
-	if err != nil {
-		return 0, err
-	}
-	for name, six := range map[string]bool{"FLANNEL_SUBNET": false, "FLANNEL_IPV6_SUBNET": true} {
-		want := name + "=" + netip.PrefixFrom(plumb.Gateway(node, six), plumb.Subnet(node, six).Bits()).String() + "\n"
-		if !strings.Contains(string(text), want) {
-			return 0, fmt.Errorf("flanneld's subnet file does not have %s:\n%s", strings.TrimSpace(want), text)
-		}
-	}
-	m := flannelMTU.FindSubmatch(text)
-	if m == nil {
-		return 0, fmt.Errorf("flanneld's subnet file has no FLANNEL_MTU:\n%s", text)
-	}
-	return strconv.Atoi(string(m[1]))
 }

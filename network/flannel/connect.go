@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"nettoll/internal/daemon"
+	"nettoll/internal/flanneld"
 	"nettoll/internal/plumb"
 	"nettoll/internal/wrap"
 	"nettoll/network"
@@ -83,14 +84,14 @@ func (b *build) build(ctx context.Context) (err error) {
 // attach puts the host's containers on a bridge with the subnet and the MTU that flanneld wrote, as
 // its CNI plugin does, and Docker with --bip and --mtu.
 func (b *build) attach(ctx context.Context, h *plumb.Host) error {
-	lease, err := b.lease(h)
+	mtu, err := flanneld.MTU(b.file(h), h.Index, b.six)
 	if err != nil {
 		return err
 	}
-	if err := b.narrow(h, lease.mtu); err != nil {
+	if err := b.narrow(h, mtu); err != nil {
 		return err
 	}
-	if err := b.Bridge(ctx, h, bridge, lease.mtu, plumb.Attachment{Gateway: true}); err != nil {
+	if err := b.Bridge(ctx, h, bridge, mtu, plumb.Attachment{Gateway: true}); err != nil {
 		return err
 	}
 	return h.BridgeNetfilter(true) // as with Docker and Kubernetes

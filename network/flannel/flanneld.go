@@ -12,6 +12,7 @@ import (
 
 	"nettoll/internal/atonce"
 	"nettoll/internal/daemon"
+	"nettoll/internal/flanneld"
 	"nettoll/internal/nsexec"
 	"nettoll/internal/plumb"
 	"nettoll/internal/wrap"
@@ -41,7 +42,7 @@ func (b *build) startAll(ctx context.Context) (err error) {
 // start runs flanneld on a host.
 func (b *build) start(ctx context.Context, h *plumb.Host, etcd string) (*daemon.Daemon, error) {
 	return daemon.Start(ctx, &b.Stack, h, daemon.Spec{
-		Name: "flanneld", Path: b.Programs["flanneld"], Patience: b.patience, Complaint: complaint.MatchString,
+		Name: flanneld.Program.Name, Path: b.Programs[flanneld.Program.Name], Patience: b.patience, Complaint: complaint.MatchString,
 		Args: []string{
 			"-etcd-endpoints", etcd, "-iface", h.Uplink().Device, "-subnet-file", b.file(h), "-ip-masq=false",
 		},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nettoll/internal/daemon"
+	"nettoll/internal/flanneld"
 	"nettoll/internal/plumb"
 	"nettoll/internal/program"
 	"nettoll/network"
@@ -72,7 +73,7 @@ func (v variant) recipe() plumb.Recipe {
 			daemon.EtcdProgram,
 			// flanneld runs these two from PATH.
 			{Name: "iptables", Get: platform.Install("iptables"), InPath: true}, {Name: "ip6tables", Get: platform.Install("iptables"), InPath: true},
-			{Name: "flanneld", Get: "make tools"},
+			flanneld.Program,
 		}, v.programs...)
 	}
 	return r
