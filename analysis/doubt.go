@@ -157,6 +157,10 @@ func warnTooFewRounds(n, least int, level float64, more string) Warning {
 		fmt.Sprintf("too few rounds: %d, and %v confidence needs %d", n, plan.Ratio(level), least), more}
 }
 
+// More than mostHours, and mostTimes as many rounds as there were, are not advised in order to make figures more precise: such
+// forecasts rest on a few figures that were far from the others, and something else than time helps.
+const mostHours, mostTimes = 4, 20
+
 // warnNotPrecise has the same words for all rows that it applies to; how far each is off is in its Reached.
 func warnNotPrecise(k record.Kind, in circumstances) Warning {
 	when := cmp.Or(map[string]string{
@@ -173,7 +177,13 @@ func warnNotPrecise(k record.Kind, in circumstances) Warning {
 		if n := in.aim.Unforeseen; n > 0 {
 			all = fmt.Sprintf("all but %d of the run's figures", n)
 		}
-		advice = fmt.Sprintf("%s would reach ±%s in about %d rounds: %s, %s", all, Percent(in.aim.Wanted), rounds, in.more(rounds), advice)
+		how := ""
+		if hours := in.round * float64(rounds) / 3600; hours > mostHours && rounds > mostTimes*in.last {
+			how = fmt.Sprintf(", which take %.0f hours", hours)
+		} else {
+			advice = in.more(rounds) + ", " + advice
+		}
+		advice = fmt.Sprintf("%s would reach ±%s in about %d rounds%s: %s", all, Percent(in.aim.Wanted), rounds, how, advice)
 	}
 	return Warning{WarnNotPrecise, fmt.Sprintf("%s did not reach the requested ±%s %s", k.Title, Percent(in.aim.Wanted), when), advice}
 }

@@ -271,6 +271,7 @@ func TestRemedies(t *testing.T) {
 	}{
 		{"not precise, budget", WarnNotPrecise, record.EndBudget, 8, 60, "(--time-budget 28m --max-rounds 200)", "allow more rounds"},
 		{"not precise, rounds", WarnNotPrecise, record.EndMaxRounds, 8, 60, "(--max-rounds ", "--time-budget"},
+		{"not precise, and hours would not help", WarnNotPrecise, record.EndBudget, 8, 720, ", which take 5 hours: reduce other load", "--time-budget"},
 		{"not precise, interrupted", WarnNotPrecise, record.EndInterrupted, 8, 60, "(--resume --max-rounds 200)", "--min-rounds"},
 		{"two rounds, budget", WarnTooFewRounds, record.EndBudget, 2, 20, "(--time-budget 2m)", "--min-rounds"},
 		{"two rounds, limit", WarnTooFewRounds, record.EndMaxRounds, 2, 20, "(--max-rounds 6)", "--min-rounds"},
