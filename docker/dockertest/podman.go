@@ -74,6 +74,11 @@ func Podman(t *testing.T) func(context.Context) (c *client.Client, here bool, er
 		}
 		iferr.Error(t, errors.Join(unix.Unmount(dir, unix.MNT_DETACH), os.Remove(dir)))
 	})
+	t.Cleanup(func() {
+		if left, err := filepath.Glob(dir + "/*.tar*"); err != nil || len(left) > 0 {
+			t.Errorf("left in Podman's folder for temporary files: %v, %v", left, err)
+		}
+	})
 	iferr.Fatal(t, os.WriteFile(dir+"/containers.conf", []byte(podmanConfig), 0o600))
 	log, err := os.Create(dir + "/log")
 	iferr.Fatal(t, err)

@@ -186,16 +186,24 @@ func (e *Engine) importImage(ctx context.Context) error {
 		w.CloseWithError(e.Image.Root.Stream(w))
 	}()
 	defer r.CloseWithError(errors.New("the engine stopped reading the image"))
-	res, err := e.Client.ImageImport(ctx, client.ImageImportSource{Source: r, SourceName: "-"}, imageName+":"+e.Run, client.ImageImportOptions{
-		Changes: []string{
-			"ENTRYPOINT [" + quoted(self) + "]", "ENV PATH=/usr/sbin:/usr/bin:/sbin:/bin",
-			"LABEL " + Label + "=" + e.Run, "LABEL " + processLabel + "=" + quoted(e.process), // one in each line, for Podman
-		},
-	})
-	if err == nil {
-		err = drain(res)
+	ref, changes := imageName+":"+e.Run, []string{
+		"ENTRYPOINT [" + quoted(self) + "]", "ENV PATH=/usr/sbin:/usr/bin:/sbin:/bin",
+		"LABEL " + Label + "=" + e.Run, "LABEL " + processLabel + "=" + quoted(e.process), // one in each line, for Podman
 	}
-	e.late(imageName+":"+e.Run, err)
+	podman, err := e.Podman(ctx)
+	if err != nil {
+		return err
+	}
+	if podman != "" {
+		err = e.importToPodman(ctx, ref, changes, r)
+	} else {
+		var res client.ImageImportResult
+		res, err = e.Client.ImageImport(ctx, client.ImageImportSource{Source: r, SourceName: "-"}, ref, client.ImageImportOptions{Changes: changes})
+		if err == nil {
+			err = drain(res)
+		}
+	}
+	e.late(ref, err)
 	return err
 }
 

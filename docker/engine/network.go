@@ -137,6 +137,21 @@ func (h *Host) Bridge(ctx context.Context, name string) (device string, err erro
 	return cmp.Or(n.Network.Options["com.docker.network.bridge.name"], "br-"+n.Network.ID[:12]), nil
 }
 
+// Gateways returns the addresses that a bridge network's device has on the engine's host, or will have once there is a container:
+// Podman makes the device with the first one. There are none if the engine does not know them.
+func (h *Host) Gateways(ctx context.Context, name string) (all []netip.Addr, err error) {
+	n, err := h.Engine.Client.NetworkInspect(ctx, name, client.NetworkInspectOptions{})
+	if err != nil {
+		return nil, failed(err, "inspect network %s", name)
+	}
+	for _, c := range n.Network.IPAM.Config {
+		if c.Gateway.IsValid() {
+			all = append(all, c.Gateway)
+		}
+	}
+	return all, nil
+}
+
 // Sandbox returns the path of a network namespace that the engine has hidden, by the engine's name of
 // it. It is "" if it cannot be reached from here.
 func (h *Host) Sandbox(name string) string {

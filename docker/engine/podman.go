@@ -38,7 +38,7 @@ func (e *Engine) podmanBridge(ctx context.Context, id string) (device string, er
 	var n struct {
 		Device string `json:"network_interface"`
 	}
-	err = e.askPodman(ctx, http.MethodGet, "networks/"+url.PathEscape(id)+"/json", &n)
+	err = e.askPodman(ctx, http.MethodGet, "networks/"+url.PathEscape(id)+"/json", nil, &n)
 	if err == nil && n.Device == "" {
 		err = errors.New("it has no device")
 	}
@@ -51,23 +51,33 @@ func (e *Engine) unattachable(ctx context.Context, id string, err error) error {
 	if v, _ := e.Podman(ctx); v == "" {
 		return err
 	}
-	if reason := e.askPodman(ctx, http.MethodPost, "containers/"+id+"/init", nil); reason != nil {
+	if reason := e.askPodman(ctx, http.MethodPost, "containers/"+id+"/init", nil, nil); reason != nil {
 		return reason
 	}
 	return err
 }
 
-// askPodman sends a request of Podman's own API, and decodes the answer into out, unless that is nil. Errors are Podman's.
-func (e *Engine) askPodman(ctx context.Context, method, path string, out any) error {
+// importToPodman makes an image of the archive of a root file system. By Docker's API, Podman would leave a copy of the archive in its
+// folder for temporary files (as of 4.3).
+func (e *Engine) importToPodman(ctx context.Context, ref string, changes []string, root io.Reader) error {
+	return e.askPodman(ctx, http.MethodPost, "images/import?"+url.Values{"reference": {ref}, "changes": changes}.Encode(), root, nil)
+}
+
+// askPodman sends a request of Podman's own API, with the body of an archive unless that is nil, and decodes the answer into out, unless that is nil.
+// Errors are Podman's.
+func (e *Engine) askPodman(ctx context.Context, method, path string, body io.Reader, out any) error {
 	dial := e.Client.Dialer()
 	own := http.Client{Transport: &http.Transport{
 		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
 		DisableKeepAlives: true,
 	}}
 	const oldest = "v4.0.0" // of the API, which later versions serve as well
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+client.DummyHost+"/"+oldest+"/libpod/"+path, nil)
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+client.DummyHost+"/"+oldest+"/libpod/"+path, body)
 	if err != nil {
 		return err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/x-tar")
 	}
 	res, err := own.Do(req)
 	if err != nil {

@@ -48,13 +48,11 @@ func (h *Host) Firewall(ctx context.Context) (Firewall, error) {
 		f.None = !t.Table
 		return f, err
 	}
-	text, err := h.rules(ctx, "iptables-save")
-	f.None = err == nil && !strings.Contains(text, "\n:DOCKER ") && !strings.Contains(text, "\n:NETAVARK-") // Podman's
-	if v, _ := h.Engine.Podman(ctx); f.None && v != "" {
-		// From 5 on, it can have them in nftables.
-		_, err := nsexec.Output(ctx, h, "nft", "list", "table", "inet", "netavark")
-		f.None = err != nil
+	if v, err := h.Engine.Podman(ctx); v != "" || err != nil {
+		return f, err // it makes its rules with the first container
 	}
+	text, err := h.rules(ctx, "iptables-save")
+	f.None = err == nil && !strings.Contains(text, "\n:DOCKER ")
 	return f, err
 }
 

@@ -64,7 +64,7 @@ func All() []network.Driver {
 			Name: "link-noicc", Hosts: []int{1}, Families: []int{4},
 			About: "as docker:link, but containers may talk by links alone (dockerd --icc=false)",
 		}},
-		{connect: published, Info: network.Info{
+		{connect: published, podman: true, Info: network.Info{
 			Name: "published", Hosts: []int{1, 2},
 			About: "a published port of the host, translated (DNAT) to a container on the default bridge; the client is a process of a host",
 		}},

@@ -45,7 +45,14 @@ func published(ctx context.Context, n *build) error {
 		return err
 	}
 	at := []netip.Addr{h.Addr(false), h.Addr(true)}
-	if h.Borrowed() {
+	switch podman, err := h.Engine.Podman(ctx); {
+	case err != nil:
+		return err
+	case podman != "":
+		if at, err = h.Gateways(ctx, "bridge"); err != nil {
+			return err
+		}
+	case h.Borrowed():
 		if at, err = addresses(device, rules.None); err != nil {
 			return err
 		}
