@@ -63,7 +63,9 @@ func costed(t, of *record.Trial) (near, all []record.Slice) {
 	all = record.Those(t.Slices, known)
 	near = nearest(all, record.Those(of.Slices, known))
 	const ticks = 10 // this makes an error of a twentieth to a tenth
-	if used := record.Sum(near, cpuOf); !t.CPU.Machine.Fine() && used < ticks*tickLength*math.Sqrt(float64(len(near))) {
+	// What all slices used decides: if the nearest did, they would count where they seem dear, and not where they seem cheap.
+	n := float64(len(near))
+	if used := n * record.Sum(all, cpuOf) / float64(len(all)); !t.CPU.Machine.Fine() && !(used >= ticks*tickLength*math.Sqrt(n)) {
 		return nil, nil
 	}
 	return near, all

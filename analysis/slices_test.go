@@ -106,6 +106,8 @@ func TestCostInAsManySlices(t *testing.T) {
 		{"", "", 1, 0.75}, // as in older files
 		{record.ClockStat, "", 0.01, 1},
 		{"", "", 0.01, 1},
+		{record.ClockStat, "", 0.024, 1},    // the nearest seems to have used 0.072 s, but on average 0.096 s were used
+		{record.ClockStat, "", 0.026, 0.75}, // 0.078 s and 0.104 s
 		{"timer_list", record.WarnForeignCPU, 1, 0.75},
 		{"timer_list", record.WarnIdleBusy, 1, 1},
 		{"timer_list", "", -1, 0.75},
