@@ -271,8 +271,8 @@ func (m *machines) place(placement string, links []link, endpoints []record.Endp
 		return client.place(placement)
 	}
 	alone := func(m record.Machine) workload.CPUs { // of an end that shares its machine with no other
-		if len(m.CPUs) == 1 && placement == record.PlacementDistinct {
-			return Place(m, record.PlacementSame)
+		if cores := coresOf(m.CPUs); len(cores) == 1 && placement == record.PlacementDistinct {
+			return workload.CPUs{Client: cores[0], Server: cores[0]}
 		}
 		return Place(m, placement)
 	}

@@ -126,4 +126,11 @@ func TestPlaceNearTheCard(t *testing.T) {
 			t.Errorf("%s: %v", name, w)
 		}
 	}
+	// An end that has one core has all of it.
+	one := &machine{facts: cpusOf([2]int{0, 0}, [2]int{0, 0})}
+	m := &machines{all: []*machine{one, on[server]}, of: map[*AgentEndpoint]*machine{client: one, server: on[server]}}
+	got, err := m.place(record.PlacementDistinct, []link{{client: client, server: server}}, nil)
+	if want := (workload.CPUs{Client: []int{0, 1}, Server: []int{1}}); err != nil || !cmp.Equal(got, want) {
+		t.Errorf("one core: %v, %v, want %v", got, err, want)
+	}
 }
