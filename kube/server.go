@@ -120,7 +120,7 @@ func StartServer(ctx context.Context, stack *undo.Stack, h platform.Host, o Serv
 	// them for each new service (ipallocator.Allocator.Used): 10,000 services took many minutes. Kubernetes 1.33 is the last one
 	// that leaves the choice, and those that leave none end and name what they were asked for.
 	mapped := spec
-	mapped.Args = append(slices.Clone(spec.Args), "--feature-gates="+objects+"=false")
+	mapped.Args = append(slices.Clone(spec.Args), "--feature-gates="+allocator+"=false")
 	var err error
 	s.Daemon, err = daemon.Start(ctx, stack, h, mapped)
 	ranged := err != nil && noMap.MatchString(err.Error())
@@ -144,11 +144,11 @@ func StartServer(ctx context.Context, stack *undo.Stack, h platform.Host, o Serv
 	return s, nil
 }
 
-// objects is the feature gate of addresses that are objects. noMap is what an API server says that cannot be without them; one
-// that can names the gate, too, in a warning.
-const objects = "MultiCIDRServiceAllocator"
+// allocator is the feature gate of addresses that are objects. noMap is what an API server says that cannot be without them
+// (FeatureGate.Set in k8s.io/component-base); one that can names the gate, too, in a warning.
+const allocator = "MultiCIDRServiceAllocator"
 
-var noMap = regexp.MustCompile(`(cannot set|unrecognized) feature gate:? ` + objects)
+var noMap = regexp.MustCompile(`(cannot set|unrecognized) feature gate:? ` + allocator)
 
 // serviceCIDR returns the object with the range of the addresses of services, which the API server makes only if each of them has an
 // object, too. kube-proxy has rules of it (nftables).

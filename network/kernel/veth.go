@@ -16,8 +16,11 @@ func Veth() network.Driver {
 	return pairs("veth", "a veth pair straight between two containers, nothing in between", plumb.Veth, (*nl.NS).AddPair)
 }
 
-// pairs returns the driver of pairs of devices of some kind. add makes one, see nl.AddPair.
-func pairs(kind, about string, need plumb.Need, add func(n *nl.NS, name, peerPath, peer string, mtu int) error) network.Driver {
+// adder makes a pair of devices as nl.AddPair does.
+type adder func(n *nl.NS, name, peerPath, peer string, mtu int) error
+
+// pairs returns the driver of pairs of devices of some kind.
+func pairs(kind, about string, need plumb.Need, add adder) network.Driver {
 	return plumb.Recipe{
 		Info:  network.Info{Name: kind, Hosts: []int{1}, About: about},
 		Needs: []plumb.Need{need},
@@ -56,7 +59,7 @@ type end struct {
 func clientAddr(i int, six bool) netip.Addr { return plumb.ContainerAddr(0, 2*i+1, six) }
 func serverAddr(i int, six bool) netip.Addr { return plumb.ContainerAddr(0, 2*i, six) }
 
-func pair(ctx context.Context, s *plumb.Site, client *plumb.Node, e end, add func(n *nl.NS, name, peerPath, peer string, mtu int) error) error {
+func pair(ctx context.Context, s *plumb.Site, client *plumb.Node, e end, add adder) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
