@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"nettoll/internal/oneline"
 	"nettoll/internal/program"
 	"nettoll/record"
 	"nettoll/workload"
@@ -213,8 +214,10 @@ func together(job workload.Job, o program.Outcome, all []figures) workload.Resul
 	cold, _ := margins(job)
 	r.Warnings = append(r.Warnings, record.Warn(job.Warmup > cold, "no-warmup",
 		"sockperf leaves out only %v of the warm-up of %v", cold, job.Warmup.Round(time.Millisecond))...)
-	rate := rateOf(job)
+	rate, requested := rateOf(job)
 	r.Spins = rate > 0
+	r.Warnings = append(r.Warnings, record.Warn(math.Abs(float64(rate)-requested) > 0.02*requested, "pace-rounded",
+		"sockperf sends whole numbers of messages per second: %d instead of the requested %s", rate, oneline.Number(requested, 3))...)
 	r.Warnings = append(r.Warnings, workload.Pace(float64(rate), offered/float64(len(all)), 0, fmt.Sprintf("%d messages per second", rate))...)
 	r.Warnings = append(r.Warnings, record.Warn(least < answered*window(job).Seconds(), record.WarnStalled,
 		"a client had answers for %.3f s of %.3f: if it then waited for one that was lost, CPU time per transaction is too low, by up to %.0f %%",

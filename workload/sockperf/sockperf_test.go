@@ -28,6 +28,7 @@ func TestArguments(t *testing.T) {
 		{"paced with rate", job(record.PacedRR, record.Options{Rate: 50}), server + " --tcp", "under-load" + to + "--tcp -t 2 -m 14 --mps 50 --reply-every 1 --full-rtt"},
 		{"datagrams", job(record.UDPStream, record.Options{}), server, "throughput" + to + "-t 1 -m 1300"},
 		{"datagrams paced", job(record.UDPStream, record.Options{MessageSize: 1000, Bandwidth: 40e6}), server, "throughput" + to + "-t 1 -m 1000 --mps 5000"},
+		{"large datagrams paced", job(record.UDPStream, record.Options{MessageSize: 65507, Bandwidth: 1e6}), server, "throughput" + to + "-t 1 -m 65507 --mps 2"},
 		{"datagrams slower than one a second", job(record.UDPStream, record.Options{Bandwidth: 100}), server, "throughput" + to + "-t 1 -m 1300 --mps 1"},
 	})
 }
@@ -103,6 +104,9 @@ func TestMeasures(t *testing.T) {
 		{"datagrams slower than paced", faster, "throughput_paced throughput_paced_server", "", "",
 			"1.002999999s 4979000 B [{4979000 1}] loss=0 packet_rate=4964.108 throughput=3.971286e+07 4979000 B/0 no-warmup: sockperf leaves out only 0s of the warm-up of 1s " +
 				"pace-missed: reached only 4964 of the requested 5250 messages p"},
+		{"datagrams at 1.5 a second", job(record.UDPStream, record.Options{MessageSize: 1000, Bandwidth: 12e3}, 1), "throughput_paced throughput_paced_server", "", "",
+			"1.002999999s 4979000 B [{4979000 1}] loss=0 packet_rate=4964.108 throughput=3.971286e+07 4979000 B/0 " +
+				"pace-rounded: sockperf sends whole numbers of messages per secon pace-exceeded: offered 4964 instead of the requested 2 messages p"},
 	})
 }
 

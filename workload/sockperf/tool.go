@@ -14,6 +14,7 @@ package sockperf
 
 import (
 	"cmp"
+	"math"
 	"regexp"
 	"strconv"
 	"syscall"
@@ -101,15 +102,18 @@ func window(job workload.Job) time.Duration {
 	return time.Duration(seconds(job))*time.Second - cold - end
 }
 
-// rateOf returns how many messages per second a client offers; 0 is as many as it can.
-func rateOf(job workload.Job) int {
+// rateOf returns how many messages per second a client is told to offer; 0 is as many as it can. These are whole numbers, which come
+// close to the requested rate of a stream unless there are only a few of them.
+func rateOf(job workload.Job) (told int, requested float64) {
 	switch {
 	case job.Workload == record.PacedRR:
-		return cmp.Or(job.Options.Rate, rate)
+		told = cmp.Or(job.Options.Rate, rate)
+		return told, float64(told)
 	case job.Options.Bandwidth > 0:
-		return max(1, job.Options.Bandwidth/8/sizeOf(job))
+		requested = float64(job.Options.Bandwidth) / 8 / float64(sizeOf(job))
+		return max(1, int(math.Round(requested))), requested
 	}
-	return 0
+	return 0, 0
 }
 
 func times(job workload.Job, t *program.Trial) {
@@ -143,7 +147,8 @@ func client(p program.Pair) program.Client {
 	m, job := modes[p.Job.Workload], p.Job
 	args := append([]string{m.name, "-i", p.Addr.String()}, both(p)...)
 	args = append(args, "-t", strconv.Itoa(seconds(job)), "-m", strconv.Itoa(sizeOf(job)))
-	args = append(args, program.Given("--mps", rateOf(job))...)
+	told, _ := rateOf(job)
+	args = append(args, program.Given("--mps", told)...)
 	if job.Workload == record.PacedRR {
 		args = append(args, "--reply-every", "1")
 	}
