@@ -190,6 +190,8 @@ type Figure struct {
 
 	cell record.Cell
 	base []Point // of the baseline beside the cell, see series.beside
+	// whole are the same in all slices of the baseline.
+	whole []Point
 }
 
 // Comparison returns the comparison that is shown, ratio or difference; nil if there is neither.
@@ -318,21 +320,24 @@ func newRow(c series, in circumstances) Row {
 		row.Status = record.OK
 	}
 	row.Reached = in.reached[c.cell]
-	figure := func(k record.Kind, of func(series) []Point) (f Figure, ok bool) {
+	beside := func(base *series, k record.Kind, of func(series) []Point) (f Figure, ok bool) {
 		points := of(c)
 		if len(points) == 0 {
 			return Figure{}, false
 		}
-		f = newFigure(k, points, of(*c.base), row.Native, in.judging)
-		f.cell = c.cell
+		f = newFigure(k, points, of(*base), row.Native, in.judging)
+		f.cell, f.whole = c.cell, of(*c.whole)
 		return f, true
 	}
+	figure := func(k record.Kind, of func(series) []Point) (Figure, bool) { return beside(c.base, k, of) }
 	unlike := c.unlikeRounds()
 	row.Figures = record.Found(record.Kinds(), func(k record.Kind) (Figure, bool) {
 		f, ok := figure(k, func(s series) []Point { return s.points(k) })
 		if ok && len(unlike) > 0 && (dependsOnWindow(k, c.ok()) || dependsOnWindow(k, c.base.ok())) {
 			compared := f.Comparison() != nil
-			f.pair(record.Those(f.base, func(p Point) bool { return !unlike[p.Round] }), in.judging)
+			like := func(p Point) bool { return !unlike[p.Round] }
+			f.pair(record.Those(f.base, like), in.judging)
+			f.whole = record.Those(f.whole, like)
 			f.Unlike = compared && f.Comparison() == nil
 		}
 		return f, ok
@@ -340,11 +345,12 @@ func newRow(c series, in circumstances) Row {
 	row.CPU = record.Found(CPUKinds(), func(k record.Kind) (Figure, bool) {
 		return figure(k, func(s series) []Point { return s.loads(k) })
 	})
+	// These are products and quotients of several figures, so that all must be of the same slices of the baseline.
 	row.Costs = record.Found(CPUKinds(), func(k record.Kind) (Figure, bool) {
-		return figure(costKind(k, c.cell), func(s series) []Point { return s.costs(k) })
+		return beside(c.whole, costKind(k, c.cell), func(s series) []Point { return s.costs(k) })
 	})
 	inUse := record.Kind{Name: "cpu_in_use", Title: "CPU in use", Unit: "cpu-s/s", Better: record.LowerIsBetter}
-	if f, ok := figure(inUse, series.inUse); ok {
+	if f, ok := beside(c.whole, inUse, series.inUse); ok {
 		row.InUse = &f
 	}
 	ok := c.ok()

@@ -139,9 +139,9 @@ func pairFigures(a, b *Figure) []pair {
 }
 
 // pairOverParts pairs a metric of two cells that have the same baseline. In rounds in which they stood in different
-// parts, which are seconds apart, each counts by its ratio to the baseline of its own part: the value of the second is
-// converted to the speed of the machine in the part of the first. Rounds in which one of them has no baseline are left
-// out.
+// parts, which are seconds apart, each counts by its ratio to the baseline of its own part, in all of its slices: the value of
+// the second is converted to the speed of the machine in the part of the first. Rounds in which one of them has no baseline are
+// left out.
 func pairOverParts(a, b *Figure) (out []pair) {
 	byRound := func(points []Point) map[int]float64 {
 		all := map[int]float64{}
@@ -150,11 +150,11 @@ func pairOverParts(a, b *Figure) (out []pair) {
 		}
 		return all
 	}
-	baseA, baseB := byRound(a.base), byRound(b.base)
+	baseA, baseB := byRound(a.whole), byRound(b.whole)
 	for _, p := range pairUp(a.Points, b.Points) {
 		x, hasA := baseA[p.round]
 		y, hasB := baseB[p.round]
-		if x != y && x > 0 && y > 0 {
+		if x != y && x > 0 && y > 0 { // otherwise they stood in one part
 			p.native *= x / y
 		}
 		if hasA == hasB {

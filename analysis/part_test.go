@@ -188,3 +188,48 @@ func TestGivenUpByRounds(t *testing.T) {
 		}
 	}
 }
+
+// TestNetworksOfOnePart checks that two networks that stood in one part are compared as they are, although slices of the baseline beside
+// the one were faster than those beside the other, as is what the baseline used in all of its slices.
+func TestNetworksOfOnePart(t *testing.T) {
+	slice := func(at, rate float64) record.Slice {
+		return record.Slice{At: at, Window: 0.1, Bytes: uint64(rate / 8 * 0.1)}
+	}
+	var trials []record.Trial
+	for i := 1; i <= 9; i++ {
+		early, late := 8e9+float64(i%3)*5e8, 12e9-float64(i%4)*5e8
+		for network, slices := range map[string][]record.Slice{
+			"host": {slice(0, early), slice(0.2, late)}, "a": {slice(0.01, 5e9)}, "b": {slice(0.21, 6e9)},
+		} {
+			total := record.Sum(slices, func(s record.Slice) float64 { return float64(s.Bytes) })
+			trial := partTrial(network, i, 0, 8*total/float64(len(slices))/0.1)
+			trial.Slices = slices
+			trial.Metrics[record.CPUPerGB] = record.Measured(record.CPUPerGB, 0.5)
+			trials = append(trials, trial)
+		}
+	}
+	res := Analyze(fileOf(trials...))
+	first, _ := rowOf(t, res, "b").Figure(record.Throughput)
+	next, _ := rowOf(t, res, "a").Figure(record.Throughput)
+	c := compare(pairFigures(&first, &next), record.HigherIsBetter, judgingOf(settings95()))
+	if c == nil || c.N != 9 || math.Abs(c.Low/1.2-1) > 1e-6 || math.Abs(c.High/1.2-1) > 1e-6 {
+		t.Errorf("they are compared as %+v, want 1.2 in 9 rounds", c)
+	}
+	for _, name := range []string{"a", "b"} {
+		row := rowOf(t, res, name)
+		of, _ := row.Figure(record.Throughput)
+		host, _ := rowOf(t, res, "host").Figure(record.Throughput)
+		use := row.InUse
+		if use == nil || len(use.base) != 9 || len(of.base) != 9 {
+			t.Fatalf("%s: CPU in use %+v", name, use)
+		}
+		for i, p := range use.base {
+			if want := 0.5 * host.Points[i].Value / 8e9; math.Abs(p.Value/want-1) > 1e-9 {
+				t.Errorf("%s, round %d: the baseline used %v CPUs, want %v", name, p.Round, p.Value, want)
+			}
+			if at := of.base[i].Value; math.Abs(at/host.Points[i].Value-1) < 1e-3 {
+				t.Errorf("%s, round %d: the baseline is the same in as many slices, so that the test proves nothing", name, p.Round)
+			}
+		}
+	}
+}

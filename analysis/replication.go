@@ -457,7 +457,7 @@ func (f Figure) perClient(k record.Kind, clients int) Figure {
 	out := Figure{Kind: k, Ratio: f.Ratio, cell: f.cell}
 	out.Summary, _ = f.Summary.over(n)
 	share := func(p Point) Point { return Point{p.Round, p.Value / n} }
-	out.Points, out.base = record.Each(f.Points, share), record.Each(f.base, share)
+	out.Points, out.base, out.whole = record.Each(f.Points, share), record.Each(f.base, share), record.Each(f.whole, share)
 	return out
 }
 

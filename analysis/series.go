@@ -14,6 +14,7 @@ type series struct {
 	cell   record.Cell
 	trials []*record.Trial
 	base   *series // what the cell is compared with, see beside: itself for a baseline; without trials if the run has none of it
+	whole  *series // the same, in all slices of the baseline
 }
 
 // collect sorts trials into series: planned cells first, in their order, then cells that occur only in trials.
@@ -58,19 +59,20 @@ func collect(planned []record.Cell, trials []record.Trial) []series {
 		slices.SortStableFunc(s.trials, func(a, b *record.Trial) int {
 			return cmp.Or(cmp.Compare(a.Round, b.Round), cmp.Compare(a.Part, b.Part))
 		})
-		all[i].base = &series{}
+		all[i].base, all[i].whole = &series{}, &series{}
 	}
 	for i, s := range all {
 		if at, known := index[s.cell.Against()]; known {
-			all[i].base = all[at].beside(&all[i])
+			all[i].base = all[at].beside(&all[i], inAsMany)
+			all[i].whole = all[at].beside(&all[i], func(t, _ *record.Trial) *record.Trial { return t })
 		}
 	}
 	return all
 }
 
 // beside returns the trials of a baseline that a cell is compared with: in each round that of the cell's own part,
-// which took place beside it, in as many slices as the cell has. A cell that was in no part is compared with the whole round.
-func (s *series) beside(c *series) *series {
+// which took place beside it, as it is seen beside the cell's trial. A cell that was in no part is compared with the whole round.
+func (s *series) beside(c *series, seen func(t, of *record.Trial) *record.Trial) *series {
 	if s == c {
 		return s
 	}
@@ -79,13 +81,13 @@ func (s *series) beside(c *series) *series {
 		at[t.Round] = t
 	}
 	own := series{cell: s.cell}
-	own.base = &own
+	own.base, own.whole = &own, &own
 	for _, t := range s.trials {
 		switch of := at[t.Round]; {
 		case of == nil:
 			own.trials = append(own.trials, t)
 		case of.Part == 0 || of.Part == t.Part:
-			own.trials = append(own.trials, inAsMany(t, of))
+			own.trials = append(own.trials, seen(t, of))
 		}
 	}
 	return &own

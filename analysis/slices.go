@@ -17,7 +17,7 @@ import (
 // transaction begins when one ends. Percentiles are not changed: those of single slices are not recorded, and a median of
 // transactions is hardly moved by the few that a slow slice has.
 func inAsMany(t, of *record.Trial) *record.Trial {
-	if len(t.Slices) == 0 || len(of.Slices) == 0 {
+	if len(t.Slices) == 0 {
 		return t
 	}
 	out := *t
@@ -36,7 +36,7 @@ func inAsMany(t, of *record.Trial) *record.Trial {
 	bytes := func(s record.Slice) float64 { return float64(s.Bytes) }
 	transactions := func(s record.Slice) float64 { return float64(s.Transactions) }
 	window := func(s record.Slice) float64 { return s.Window }
-	near := nearest(t.Slices, of.Slices)
+	near := alongside(t.Slices, of)
 	scale(greater(near, t.Slices, bytes, window), record.Throughput, record.ThroughputPerClient, record.PacketRate)
 	rate := greater(near, t.Slices, transactions, window)
 	scale(rate, record.TransactionRate)
@@ -61,7 +61,11 @@ func costed(t, of *record.Trial) (near, all []record.Slice) {
 	}
 	known := func(s record.Slice) bool { return s.CPU != nil }
 	all = record.Those(t.Slices, known)
-	near = nearest(all, record.Those(of.Slices, known))
+	own := record.Those(of.Slices, known)
+	if len(own) == 0 && len(of.Slices) > 0 {
+		return nil, nil
+	}
+	near = alongside(all, &record.Trial{Slices: own, Window: of.Window})
 	const ticks = 10 // this makes an error of a twentieth to a tenth
 	// What all slices used decides: if the nearest did, they would count where they seem dear, and not where they seem cheap.
 	n := float64(len(near))
@@ -77,10 +81,24 @@ func greater(some, all []record.Slice, of, per func(record.Slice) float64) float
 	return ratio(some) / ratio(all)
 }
 
+// alongside returns the slices of a baseline beside which a cell was measured: the nearest ones, or the last ones that together are as
+// long as a whole trial, which follows the turns.
+func alongside(base []record.Slice, of *record.Trial) []record.Slice {
+	if len(of.Slices) > 0 {
+		return nearest(base, of.Slices)
+	}
+	usual := record.Sum(base, func(s record.Slice) float64 { return s.Window }) / float64(len(base))
+	if n := math.Round(of.Window / usual); of.Window > 0 && n < float64(len(base)) {
+		last := slices.SortedStableFunc(slices.Values(base), func(a, b record.Slice) int { return cmp.Compare(a.At, b.At) })
+		return last[len(base)-max(1, int(n)):]
+	}
+	return base
+}
+
 // nearest returns one slice of a baseline for each slice of a cell, beginning with those that are closest to each other; all of the
-// baseline's if it has no more, or the cell has none.
+// baseline's if it has no more.
 func nearest(base, cell []record.Slice) []record.Slice {
-	if len(cell) == 0 || len(base) <= len(cell) {
+	if len(base) <= len(cell) {
 		return base
 	}
 	type pair struct{ base, cell int }

@@ -24,18 +24,22 @@ func TestInAsManySlices(t *testing.T) {
 	}
 	for _, c := range []struct {
 		cell             []record.Slice
+		window           float64
 		throughput, rate float64
 	}{
-		{[]record.Slice{slice(1.1, 1, 1)}, 3200, 4},
-		{[]record.Slice{slice(2.9, 1, 1), slice(3.1, 1, 1)}, 9600, 12}, // the second takes what is left
-		{[]record.Slice{slice(-1, 1, 1), slice(9, 1, 1)}, 7200, 9},
-		{base.Slices, 6000, 7.5},
-		{nil, 6000, 7.5}, // a whole trial
+		{[]record.Slice{slice(1.1, 1, 1)}, 0.5, 3200, 4},
+		{[]record.Slice{slice(2.9, 1, 1), slice(3.1, 1, 1)}, 1, 9600, 12}, // the second takes what is left
+		{[]record.Slice{slice(-1, 1, 1), slice(9, 1, 1)}, 1, 7200, 9},
+		{base.Slices, 2, 6000, 7.5},
+		{nil, 0.3, 12800, 16}, // a whole trial as long as one slice, which followed the turns
+		{nil, 0.8, 9600, 12},
+		{nil, 5, 6000, 7.5},
+		{nil, 0, 6000, 7.5}, // of unknown length
 	} {
-		got := inAsMany(base, &record.Trial{Slices: c.cell}).Metrics
+		got := inAsMany(base, &record.Trial{Slices: c.cell, Window: c.window}).Metrics
 		near := func(name string, want float64) {
 			if v := got[name].Value; math.Abs(v/want-1) > 1e-9 {
-				t.Errorf("beside %v: %s is %v, want %v", c.cell, name, v, want)
+				t.Errorf("beside %v for %v s: %s is %v, want %v", c.cell, c.window, name, v, want)
 			}
 		}
 		near(record.Throughput, c.throughput)
@@ -77,8 +81,9 @@ func TestCostInAsManySlices(t *testing.T) {
 		{[]record.Slice{slice(0, 5), slice(1, 5)}, 0.5},
 		{base.Slices, 1},
 		{[]record.Slice{unknown}, 1},
+		{nil, 2}, // a whole trial
 	} {
-		got := inAsMany(base, &record.Trial{Slices: c.cell}).Metrics
+		got := inAsMany(base, &record.Trial{Slices: c.cell, Window: 0.5}).Metrics
 		for name, all := range base.Metrics {
 			if v := got[name].Value; math.Abs(v/(all.Value*c.share)-1) > 1e-9 {
 				t.Errorf("beside %v: %s is %v, want %v", c.cell, name, v, all.Value*c.share)

@@ -8,3 +8,6 @@ func Hurry(bound time.Duration) (undo func()) {
 	silenceTime = bound
 	return func() { silenceTime = was }
 }
+
+// Brief returns what the runner keeps of a trial.
+var Brief = brief

@@ -164,7 +164,7 @@ func (r *Runner) giveUp(key string, round int) {
 // brief returns the parts of a trial that Enough needs, so that a run of many trials does not keep
 // every counter in memory.
 func brief(t record.Trial) record.Trial {
-	b := record.Trial{Cell: t.Cell, Round: t.Round, Part: t.Part, Order: t.Order, Status: t.Status, Reason: t.Reason}
+	b := record.Trial{Cell: t.Cell, Round: t.Round, Part: t.Part, Order: t.Order, Status: t.Status, Reason: t.Reason, Window: t.Window}
 	for _, name := range append(record.Primary(t.Cell.Workload), record.LatencyMean) {
 		if m, ok := t.Metrics[name]; ok {
 			if b.Metrics == nil {
@@ -172,6 +172,9 @@ func brief(t record.Trial) record.Trial {
 			}
 			b.Metrics[name] = m
 		}
+	}
+	for _, s := range t.Slices { // a baseline's trial counts in some of them
+		b.Slices = append(b.Slices, record.Slice{At: s.At, Window: s.Window, Bytes: s.Bytes, Transactions: s.Transactions})
 	}
 	return b
 }
