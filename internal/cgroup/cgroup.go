@@ -60,7 +60,10 @@ func Hold(run string) *os.File {
 // hold makes a control group and locks it. If it is swept meanwhile, it is made again.
 func hold(path string) *os.File {
 	for {
-		if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		err := os.Mkdir(path, 0o755)
+		if err == nil {
+			note(path)
+		} else if !errors.Is(err, fs.ErrExist) {
 			return nil
 		}
 		f, err := os.Open(path)
@@ -89,8 +92,7 @@ func hold(path string) *os.File {
 func eachLeft(do func(name string, paths []string)) {
 	all := map[string][]string{}
 	for _, root := range Roots() {
-		paths, _ := filepath.Glob(filepath.Join(root, prefix+strings.Repeat("[0-9a-f]", digits))) // the error can only be about the pattern
-		for _, path := range paths {
+		for _, path := range ofRuns(root) {
 			name := filepath.Base(path)
 			all[name] = append(all[name], path)
 		}
@@ -199,11 +201,20 @@ func sweep(groups []string) error {
 			return nil // groups that are gone need not be removed
 		})
 	}
+	was := map[string][]string{} // by root
+	for _, group := range groups {
+		if controllers, known := noted(group); known {
+			was[filepath.Dir(group)] = controllers
+		}
+	}
 	var errs []error
 	for _, path := range slices.Backward(all) {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
+	}
+	for root, controllers := range was {
+		takeBack(root, controllers)
 	}
 	return cmp.Or(errs...)
 }

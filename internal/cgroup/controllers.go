@@ -1,0 +1,63 @@
+package cgroup
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// In version 2, a group hands controllers down to those below it, and container runtimes have all groups above their containers
+// hand down all that there are: the root, too, so that groups of the whole machine get controllers that they did not have. These
+// are taken back with the last control group of a run. What was there before is an attribute of the groups of runs, so that
+// it is known after any of them was killed.
+const before = "trusted.nettoll.controllers"
+
+// subtree is the file with the controllers that a group hands down.
+const subtree = "cgroup.subtree_control"
+
+// note makes the attribute of a new group of a run. Where it cannot be made, the controllers stay.
+func note(group string) {
+	now, err := os.ReadFile(filepath.Join(filepath.Dir(group), subtree))
+	if err != nil {
+		return // version 1
+	}
+	for _, other := range ofRuns(filepath.Dir(group)) {
+		if was, known := noted(other); known {
+			now = []byte(strings.Join(was, " "))
+		}
+	}
+	_ = unix.Setxattr(group, before, now, 0)
+}
+
+// noted returns the controllers in the attribute of a group.
+func noted(group string) (controllers []string, known bool) {
+	b := make([]byte, 4096)
+	n, err := unix.Getxattr(group, before, b)
+	if err != nil {
+		return nil, false
+	}
+	return strings.Fields(string(b[:n])), true
+}
+
+// takeBack has a root hand down no other controllers than it did, unless there is a group of another run. The kernel refuses for
+// those that somebody's group hands down further.
+func takeBack(root string, was []string) {
+	now, err := os.ReadFile(filepath.Join(root, subtree))
+	if err != nil || len(ofRuns(root)) > 0 {
+		return
+	}
+	for _, c := range strings.Fields(string(now)) {
+		if !slices.Contains(was, c) {
+			_ = os.WriteFile(filepath.Join(root, subtree), []byte("-"+c), 0)
+		}
+	}
+}
+
+// ofRuns returns the control groups of runs in a root.
+func ofRuns(root string) []string {
+	paths, _ := filepath.Glob(filepath.Join(root, prefix+strings.Repeat("[0-9a-f]", digits))) // the error can only be about the pattern
+	return paths
+}
