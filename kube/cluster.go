@@ -20,6 +20,7 @@ import (
 	"nettoll/internal/cgroup"
 	"nettoll/internal/daemon"
 	"nettoll/internal/netns"
+	"nettoll/internal/plumb"
 	"nettoll/internal/program"
 	"nettoll/internal/undo"
 	"nettoll/platform"
@@ -229,7 +230,7 @@ func (c *Cluster) reserve() error {
 		for _, key := range append([]string{"net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"}, netns.BridgeNetfilter...) {
 			err := netns.SetSysctl(n.Facts().NetNS, key, "1")
 			if errors.Is(err, os.ErrNotExist) {
-				return &platform.Unsupported{Feature: "a node of Kubernetes", Option: "the kernel parameter " + key, Remedy: "modprobe br_netfilter", Err: err}
+				return &platform.Unsupported{Feature: "a node of Kubernetes", Option: "the kernel parameter " + key, Remedy: plumb.LoadBridgeNetfilter, Err: err}
 			}
 			if err != nil {
 				return err

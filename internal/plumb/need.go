@@ -30,6 +30,13 @@ func (n Need) Or(instead string) Need {
 	return n
 }
 
+// bridgeNetfilter is the module br_netfilter, and what leaves bridges of the machine as they were: the module is turned on in all
+// network namespaces.
+const bridgeNetfilter = "br_netfilter && sysctl -w net.bridge.bridge-nf-call-iptables=0 net.bridge.bridge-nf-call-ip6tables=0"
+
+// LoadBridgeNetfilter is the remedy where it is missing.
+const LoadBridgeNetfilter = "modprobe " + bridgeNetfilter
+
 // Needs of networks.
 var (
 	Veth            = linkNeed("veth devices", "CONFIG_VETH", "veth", nil)
@@ -41,7 +48,7 @@ var (
 	VXLAN           = linkNeed("VXLAN devices", "CONFIG_VXLAN", "vxlan", func(a netlink.LinkAttrs) netlink.Link { return &netlink.Vxlan{LinkAttrs: a, VxlanId: 42, Port: 4789} })
 	NAT             = Need{feature: "address translation", option: "CONFIG_NF_TABLES, CONFIG_NFT_NAT and CONFIG_NFT_FIB_INET", module: "nf_tables", try: tryRules(translating)}
 	Filter          = Need{feature: "a filter of packets", option: "CONFIG_NF_TABLES and CONFIG_NF_TABLES_INET", module: "nf_tables", try: tryRules(filtering)}
-	BridgeNetfilter = Need{feature: "netfilter on bridges", option: "CONFIG_BRIDGE_NETFILTER", module: "br_netfilter", try: tryBridgeNetfilter}
+	BridgeNetfilter = Need{feature: "netfilter on bridges", option: "CONFIG_BRIDGE_NETFILTER", module: bridgeNetfilter, try: tryBridgeNetfilter}
 	WireGuard       = linkNeed("WireGuard devices", "CONFIG_WIREGUARD", "wireguard", func(a netlink.LinkAttrs) netlink.Link { return &netlink.Wireguard{LinkAttrs: a} })
 	IPIP            = tunnelNeed("IP-in-IP devices", "CONFIG_NET_IPIP", "ipip", nl.IPIP)
 	GRE             = tunnelNeed("GRE devices", "CONFIG_NET_IPGRE", "ip_gre", nl.GRE)

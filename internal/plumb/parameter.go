@@ -72,7 +72,7 @@ func (h *Host) BridgeNetfilter(on bool) error {
 				return nil // without the module no rule applies to bridged packets
 			}
 			return &platform.Unsupported{
-				Feature: "netfilter on bridges", Option: "CONFIG_BRIDGE_NETFILTER", Remedy: "modprobe br_netfilter", Err: err,
+				Feature: "netfilter on bridges", Option: "CONFIG_BRIDGE_NETFILTER", Remedy: LoadBridgeNetfilter, Err: err,
 			}
 		}
 		if err != nil {

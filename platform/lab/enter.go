@@ -84,9 +84,15 @@ func Enter(o EnterOptions) (status int, err error) {
 	// Never stopped: after Enter returns, the caller only reports how it ended.
 	signal.Notify(signals, append(Ending(), syscall.SIGTSTP)...)
 	starved := cgroup.Starved()
+	ended, kept := make(chan struct{}), make(chan struct{})
+	go func() {
+		keepBridges("/proc/sys", ended)
+		close(kept)
+	}()
 	err = cmd.Start()
 	theirs.Close()
 	if err != nil {
+		close(ended)
 		return 0, explain(err)
 	}
 	ready, silent := make(chan struct{}), make(chan struct{})
@@ -100,6 +106,8 @@ func Enter(o EnterOptions) (status int, err error) {
 	go r.run(signals, o.Done, ready)
 	err = cmd.Wait()
 	<-silent // all writers of the lifeline have ended
+	close(ended)
+	<-kept
 	if len(groups) > 0 && o.Remove != nil {
 		o.Remove(groups)
 	}
