@@ -10,7 +10,7 @@ import (
 	"nettoll/platform/platformtest"
 )
 
-const twice = "use host-local without a dataDir of its own, or a subnet for each host that is not the underlay's"
+const twice = "use host-local, or a subnet for each host that is not the underlay's"
 
 func TestAddressThatTwoContainersHave(t *testing.T) {
 	list, err := cni.Load(write(t, `{"cniVersion": "1.0.0", "name": "fixed", "plugins": [{"type": "bridge", "bridge": "br-fixed",

@@ -127,9 +127,9 @@ func (c *Conflist) Check(in Folders) error {
 	return nil
 }
 
-// keptIn returns the list with host-local's state of addresses in the folder dir: its default
-// folder is the machine's, and would outlive the lab. All hosts share dir, so that no two
-// containers get the same address.
+// keptIn returns the list with host-local's state of addresses in the folder dir: any other folder, also one that the list
+// names, is the machine's, and what is in it would outlive the lab. All hosts share dir, so that no two containers get the same
+// address.
 func (c *Conflist) keptIn(dir string) (*libcni.NetworkConfigList, error) {
 	list := *c.list
 	list.Plugins = slices.Clone(list.Plugins)
@@ -140,7 +140,7 @@ func (c *Conflist) keptIn(dir string) (*libcni.NetworkConfigList, error) {
 		if err := json.Unmarshal(p.Bytes, &conf); err != nil {
 			return nil, fmt.Errorf("%s: plugin %s: %w", c.File, p.Network.Type, err)
 		}
-		if _, has := conf.IPAM["dataDir"]; has || conf.IPAM["type"] != hostLocal {
+		if conf.IPAM["type"] != hostLocal {
 			continue
 		}
 		conf.IPAM["dataDir"] = dir

@@ -128,7 +128,7 @@ func distinct(s *plumb.Site) error {
 				continue
 			}
 			if who, taken := has[addr]; taken {
-				return fmt.Errorf("the plugins gave %s the address %s, which %s has: use host-local without a dataDir of its own, or a subnet for each host that is not the underlay's", node.Name(), addr, who)
+				return fmt.Errorf("the plugins gave %s the address %s, which %s has: use host-local, or a subnet for each host that is not the underlay's", node.Name(), addr, who)
 			}
 			has[addr] = node.Name()
 		}

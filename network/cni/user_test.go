@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -111,11 +112,15 @@ func TestUsersConflistThatLeadsNowhere(t *testing.T) {
 	}
 }
 
-// Hosts share host-local's state, so that no address is assigned twice.
+// Hosts share host-local's state, so that no address is assigned twice. It is the network's own, wherever the conflist has it.
 func TestUsersMacvlanBetweenHosts(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "state")
 	tech := users(t, `{"cniVersion": "1.0.0", "name": "flat", "plugins": [{"type": "macvlan", "master": "eth0", "mode": "bridge",
-		"ipam": {"type": "host-local", "ranges": [[{"subnet": "10.78.0.0/16"}], [{"subnet": "fd00:78::/64"}]]}}]}`)
+		"ipam": {"type": "host-local", "dataDir": "`+state+`", "ranges": [[{"subnet": "10.78.0.0/16"}], [{"subnet": "fd00:78::/64"}]]}}]}`)
 	measured(t, tech, 6)
+	if _, err := os.Stat(state); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("host-local has used the machine's folder: %v", err)
+	}
 }
 
 // between is a plugin that works like those of clusters: a bridge with its own subnet on each host,
