@@ -139,9 +139,10 @@ func translations(text string, to netip.Addr) (count uint64, found bool, err err
 	return count, found, nil
 }
 
-// Proxies returns the PIDs of the docker-proxy processes that serve a container's addresses. Containers of several private engines can
-// have the same ones: such an engine's proxies are in its own network namespace.
-func (h *Host) Proxies(at ...netip.Addr) (all []int, err error) {
+// Proxies returns the PIDs of the docker-proxy processes that lead from ports of the host, from first to last, to a container's
+// addresses. Containers of several engines can have the same ones: a private engine's proxies are in its own network namespace,
+// and those of two engines in one namespace have different ports.
+func (h *Host) Proxies(first, last int, at ...netip.Addr) (all []int, err error) {
 	procs, err := procfs.AllProcs()
 	if err != nil {
 		return nil, err
@@ -157,11 +158,16 @@ func (h *Host) Proxies(at ...netip.Addr) (all []int, err error) {
 		if err != nil || len(args) == 0 || filepath.Base(args[0]) != "docker-proxy" { // another process, or one that has ended
 			continue
 		}
-		i := slices.Index(args, "-container-ip")
-		if i < 0 || i+1 == len(args) {
+		given := func(flag string) string {
+			if i := slices.Index(args, flag); i >= 0 && i+1 < len(args) {
+				return args[i+1]
+			}
+			return ""
+		}
+		if to, err := netip.ParseAddr(given("-container-ip")); err != nil || !slices.Contains(at, to) {
 			continue
 		}
-		if to, err := netip.ParseAddr(args[i+1]); err != nil || !slices.Contains(at, to) {
+		if port, err := strconv.Atoi(given("-host-port")); err != nil || port < first || port > last {
 			continue
 		}
 		if its, err := os.Stat(fmt.Sprintf("/proc/%d/ns/net", p.PID)); own == nil || err == nil && os.SameFile(own, its) {

@@ -160,8 +160,9 @@ func (n *build) toHost(from *plumb.Node) []network.Hop {
 // must not be crossed proves that, except on the user's own machine, which gets no such rule.
 func (n *build) proxied() error {
 	h := n.engines[0]
-	for _, s := range n.Servers {
-		procs, err := h.Proxies(s.Addr4, s.Addr6)
+	for i, s := range n.Servers {
+		first, last := n.Topo.Ports(i)
+		procs, err := h.Proxies(first, last, s.Addr4, s.Addr6)
 		if err != nil {
 			return err
 		}
