@@ -82,6 +82,22 @@ func (e ESP) Count(ns string) (packets, bytes uint64, err error) {
 	return packets, bytes, wrap.Error(err, "read ESP from %s to %s", e.Src, e.Dst)
 }
 
+// Decrypted returns what a namespace has decrypted so far of what one host sent to another, by all states there are:
+// daemons that renew their keys keep several.
+func Decrypted(ns string, from, to netip.Addr) (packets, bytes uint64, err error) {
+	err = xfrm(ns, func(h *netlink.Handle) error {
+		all, err := ask(func() ([]netlink.XfrmState, error) { return h.XfrmStateList(netlink.FAMILY_ALL) })
+		for _, s := range all {
+			if s.Proto == netlink.XFRM_PROTO_ESP && s.Src.Equal(from.AsSlice()) && s.Dst.Equal(to.AsSlice()) {
+				packets += s.Statistics.Packets
+				bytes += s.Statistics.Bytes
+			}
+		}
+		return err
+	})
+	return packets, bytes, wrap.Error(err, "read ESP from %s to %s", from, to)
+}
+
 func (e ESP) state() *netlink.XfrmState {
 	return &netlink.XfrmState{
 		Src: e.From.AsSlice(), Dst: e.To.AsSlice(), Proto: netlink.XFRM_PROTO_ESP, Mode: netlink.XFRM_MODE_TUNNEL,

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"golang.org/x/sys/unix"
-
 	"nettoll/docker/engine"
-	"nettoll/internal/nl/nft"
+	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/network"
 	"nettoll/record"
@@ -40,7 +38,8 @@ func encrypted(ctx context.Context, n *build) error {
 		n.Unproved = append(n.Unproved, "the encryption is not proved: packets on the uplinks of your own machines are not examined")
 		return nil
 	}
-	return n.proveESP(t)
+	n.proveESP(t)
+	return nil
 }
 
 // unencrypted returns the number of packets that the hosts' kernels could not encrypt.
@@ -58,36 +57,27 @@ func (u *unheard) why(dropped uint64) string {
 		"docker network create --opt encrypted does not notice", u.from.Name(), u.to.Name(), u.at, u.within, reason)
 }
 
-// proveESP counts packets that arrive at the hosts' uplinks and are neither TCP nor UDP: they are
-// ESP. VXLAN in clear cannot be counted by itself, since decrypted packets pass the same hooks
-// again as if they had arrived in clear; but payload that did arrive in clear is missing from this
-// count.
-func (n *build) proveESP(t *tunnel) error {
-	type link struct{ to, from *engine.Host }
-	arrived := map[link]nft.Rule{}
-	for _, h := range n.engines {
-		fw, err := n.Firewall(h.NetNS(), proofTable)
-		if err != nil {
-			return err
-		}
-		chain := fw.BaseChain("INPUT", nft.Input, false)
-		for _, protocol := range []byte{unix.IPPROTO_TCP, unix.IPPROTO_UDP} {
-			chain.Filler(nft.Ports(protocol, 0, 1<<16-1), nft.Accept())
-		}
-		for _, peer := range n.engines {
-			arrived[link{h, peer}] = chain.Rule(nft.In(h.Uplink().Device), nft.From(plumb.Single(peer.Addr(false))), nft.Accept())
-		}
-		if err := n.Enforce(fw); err != nil {
-			return err
-		}
-	}
+// proveESP counts what the hosts have decrypted of what each other sent: payload that arrived in clear is missing there.
+func (n *build) proveESP(t *tunnel) {
 	n.Hops = func(from, to *plumb.Node, f network.Family) []network.Hop {
 		hops := t.path(from, to, f)
 		if from.Host == to.Host {
 			return hops
 		}
 		here, there := n.engines[from.Host.Index], n.engines[to.Host.Index]
-		return append(hops, plumb.RuleHop(from.Host, "esp-"+to.Host.Name(), network.Rule, arrived[link{here, there}], arrived[link{there, here}]))
+		return append(hops, network.Hop{
+			Name: from.Host.Name() + "/esp-" + to.Host.Name(), Kind: network.Rule,
+			Read: func(context.Context) (sum network.Count, err error) {
+				for _, way := range [][2]*engine.Host{{here, there}, {there, here}} {
+					packets, bytes, err := nl.Decrypted(way[1].NetNS(), way[0].Addr(false), way[1].Addr(false))
+					if err != nil {
+						return sum, err
+					}
+					sum.Packets += packets
+					sum.Bytes += bytes
+				}
+				return sum, nil
+			},
+		})
 	}
-	return nil
 }
