@@ -33,6 +33,13 @@ func TestFaultsInTrials(t *testing.T) {
 			}, "container "+victim+" was killed from outside")
 		})
 	}
+	t.Run("container killed with its devices", func(t *testing.T) { // which nettoll has made, and would remove
+		rounds(t, d, "veth", func() {
+			if _, err := c.ContainerKill(t.Context(), named("h1c2"), client.ContainerKillOptions{Signal: "KILL"}); err != nil {
+				t.Error(err)
+			}
+		}, "container h1c2 was killed from outside")
+	})
 	t.Run("out of memory", func(t *testing.T) {
 		rounds(t, d, "bridge", func() { starve(t, c, named("h1c2")) }, "container h1c2 ran out of memory (OOM)")
 	})

@@ -14,6 +14,7 @@ import (
 	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/network/docker"
+	"nettoll/network/kernel"
 	platforms "nettoll/platform/docker"
 	"nettoll/record"
 )
@@ -64,7 +65,7 @@ func rounds(t *testing.T, d *daemon, name string, disturb func(), words ...strin
 		},
 	})
 	t.Cleanup(func() { iferr.Error(t, p.Close(context.Background())) })
-	all := docker.All()
+	all := append(docker.All(), kernel.Veth())
 	i := slices.IndexFunc(all, func(d network.Driver) bool { return d.Name == name })
 	try := func() error {
 		trials := dockertest.Disturbance{

@@ -5,8 +5,11 @@ package plumb
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
+	"os"
 	"slices"
 
 	"nettoll/internal/nl"
@@ -47,9 +50,17 @@ func (s *Site) Made(what string, remove func(context.Context) error) {
 	}
 }
 
-// MadeIn pushes the removal of something from the namespace at path.
+// MadeIn pushes the removal of something from the namespace at path. Nothing is removed if that namespace has ended, as those
+// of containers do that are killed: the path of a process may then lead nowhere, or to the namespace of another process.
 func (s *Site) MadeIn(path, what string, remove func(*nl.NS) error) {
-	s.Made(what, func(context.Context) error { return nl.With(path, remove) })
+	made, err := os.Stat(path)
+	s.Made(what, func(context.Context) error {
+		is, gone := os.Stat(path)
+		if err == nil && (errors.Is(gone, fs.ErrNotExist) || gone == nil && !os.SameFile(made, is)) {
+			return nil
+		}
+		return nl.With(path, remove)
+	})
 }
 
 // MadeDevice pushes the removal of a device from the namespace at path.
