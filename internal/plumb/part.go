@@ -261,6 +261,25 @@ func (h *Host) addOver(n *nl.NS, device netlink.Link, parent func(netlink.Link))
 	return n.Add(device)
 }
 
+// SparesLRO returns an error if the uplink merges packets that it receives (LRO, large receive offload), as some network
+// cards do. Where a namespace forwards or bridges on top of the uplink, the kernel turns that off on the uplink itself, and
+// nothing turns it on again (dev_disable_lro in net/core/dev.c): the machine would not stay as it is, nor would its native.
+func (h *Host) SparesLRO() error {
+	const lro = "rx-lro"
+	if !h.Apart {
+		return nil
+	}
+	device := h.Uplink().Device
+	on, err := nl.Offload("", device, lro)
+	if err != nil || !on {
+		return err
+	}
+	return &platform.Unsupported{
+		Feature: "forwarding on top of " + device, Option: "that " + device + " does not merge packets: it has LRO on, which forwarding turns off for the whole machine",
+		Remedy: "ethtool -K " + device + " lro off, as on machines that forward",
+	}
+}
+
 // External returns the address of a number that the namespace that stands for machine i has on the segment that the
 // machines share, with that segment's prefix. Networks that can stand at once use different numbers.
 func External(i, number int, six bool) netip.Prefix {

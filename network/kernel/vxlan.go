@@ -34,6 +34,9 @@ func VXLAN() network.Driver { return vxlan.driver() }
 // vxlanTunnel makes the VXLAN device. Frames to addresses that it has not learned yet go to every
 // other host.
 func vxlanTunnel(n *nl.NS, name string, s *plumb.Site, h *plumb.Host, mtu int) error {
+	if err := h.SparesLRO(); err != nil { // of which the device would be an upper one, and a port of a bridge
+		return err
+	}
 	device := &netlink.Vxlan{
 		LinkAttrs: nl.Attrs(name, mtu), VxlanId: vni + s.Beside, Port: vxlanPort,
 		SrcAddr: h.OnUnderlay(false).AsSlice(), Learning: true, UDPCSum: true,
