@@ -3,8 +3,12 @@ package plumb_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net"
 	"testing"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
@@ -41,4 +45,35 @@ func TestPartWithManyContainers(t *testing.T) {
 		}
 		return err
 	}))
+}
+
+// TestUplinkThatMergesPackets checks that nothing forwards on top of an uplink whose LRO this would turn off. A bond has it as network
+// cards do.
+func TestUplinkThatMergesPackets(t *testing.T) {
+	made, err := netns.New(t.Context(), 1, func() error { return nil })
+	iferr.Fatal(t, err)
+	defer made[0].Close()
+	const device = "bond0"
+	err = nl.With(made[0].Path(), func(n *nl.NS) error { return n.Add(netlink.NewLinkBond(nl.Attrs(device, 0))) })
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		t.Skip("it needs the module bonding, which the kernel of .ci/test-vm has")
+	}
+	iferr.Fatal(t, err)
+	build := plumb.Handler(nil, func(_ context.Context, _ *plumb.Site, h *plumb.Host) (plumb.Built, error) {
+		return plumb.Built{}, h.SparesLRO()
+	})
+	params, err := json.Marshal(plumb.Part{Name: "forwards", Uplinks: []platform.Uplink{{Device: device}}, Router: made[0].Path()})
+	iferr.Fatal(t, err)
+	for _, on := range []bool{true, false} {
+		iferr.Fatal(t, nl.WithEthtool(made[0].Path(), func(e nl.Ethtool) error {
+			return e.Change(device, map[string]bool{"rx-lro": on})
+		}))
+		iferr.Fatal(t, netns.Do(made[0].Path(), func() error {
+			built, err := build(t.Context(), params)
+			if b, ok := built.(plumb.Built); err != nil || !ok || (b.Missing != nil) != on {
+				t.Errorf("with LRO %v: %+v, %v", on, built, err)
+			}
+			return nil
+		}))
+	}
 }
