@@ -56,10 +56,10 @@ placements: [free]
 var lanWorkloads = []string{
 	"{name: tcp_rr, tools: [engine, netperf, qperf, sockperf]}",
 	"{name: redis, tools: [redis-benchmark]}",
+	"{name: udp_stream, tools: [engine, iperf, iperf3, netperf, qperf, nuttcp, sockperf]}",
 	"{name: postgres, tools: [pgbench]}",
 	"{name: http, tools: [engine, wrk]}",
 	"{name: tcp_stream, tools: [iperf, iperf3, nuttcp]}",
-	"{name: udp_stream, tools: [engine, iperf, iperf3, netperf, qperf, nuttcp, sockperf]}",
 }
 
 // TestLANWorkloadsHaveEveryTool checks that no tool is left out of TestNothingIsReachedFromTheLAN.
