@@ -116,7 +116,7 @@ var victims = []string{"nettoll", "container", "dockerd"}
 // TestEngineCrash kills nettoll, one of its containers or the engine itself at random moments of a run.
 // NETTOLL_CRASHES sets how many times, NETTOLL_SEED the random seed.
 func TestEngineCrash(t *testing.T) {
-	n, r := crashes(t, 5, 3)
+	n, r := crashes(t, len(victims), len(victims))
 	e := startTheirs(t)
 	e.furnish(t)
 	for i := range n {

@@ -257,7 +257,7 @@ func TestNobodyListens(t *testing.T) {
 	if status := p.status(t); status != exitFailure { // the report could not be written
 		t.Errorf("it ended with %v", p.ProcessState)
 	}
-	if file := good(t, path); len(file.Trials) != 20 || len(file.Ends) != 1 {
+	if file := good(t, path); len(file.Trials) != 6 || len(file.Ends) != 1 {
 		t.Errorf("%d trials, ends %+v", len(file.Trials), file.Ends)
 	}
 	lan.Empty(t, 0)
@@ -275,12 +275,12 @@ func TestNotStopped(t *testing.T) {
 	good(t, path)
 }
 
-// onMachine returns a run of 20 rounds on the machine a that has not begun, and its run file.
+// onMachine returns a run of 6 rounds on the machine a that has not begun, and its run file.
 func onMachine(t *testing.T) (p *started, path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "run.ndjson")
 	p = &started{Cmd: exec.Command("nettoll", "run", "ssh:native", "--hosts-ssh", "a", "-o", path, "--workloads", "tcp_rr",
-		"--placement", "free", "-t", "200ms", "--warmup", "50ms", "--min-rounds", "20", "--max-rounds", "20")}
+		"--placement", "free", "-t", "200ms", "--warmup", "50ms", "--min-rounds", "6", "--max-rounds", "6")}
 	p.Stdout, p.Stderr = &p.out, &p.err
 	t.Cleanup(func() {
 		if p.done != nil {
