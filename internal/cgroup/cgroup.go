@@ -201,10 +201,11 @@ func sweep(groups []string) error {
 			return nil // groups that are gone need not be removed
 		})
 	}
-	was := map[string][]string{} // by root
+	var takeBacks []func()
 	for _, group := range groups {
-		if controllers, known := noted(group); known {
-			was[filepath.Dir(group)] = controllers
+		if was, known := noted(group); known {
+			fresh := limits(group, "*") // runtimes set those of groups below it
+			takeBacks = append(takeBacks, func() { takeBack(filepath.Dir(group), was, fresh) })
 		}
 	}
 	var errs []error
@@ -213,8 +214,8 @@ func sweep(groups []string) error {
 			errs = append(errs, err)
 		}
 	}
-	for root, controllers := range was {
-		takeBack(root, controllers)
+	for _, do := range takeBacks {
+		do()
 	}
 	return cmp.Or(errs...)
 }

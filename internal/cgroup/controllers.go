@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,18 +43,41 @@ func noted(group string) (controllers []string, known bool) {
 	return strings.Fields(string(b[:n])), true
 }
 
-// takeBack has a root hand down no other controllers than it did, unless there is a group of another run. The kernel refuses for
-// those that somebody's group hands down further.
-func takeBack(root string, was []string) {
+// takeBack has a root hand down no other controllers than it did, unless there is a group of another run, or another group of the
+// machine has a limit by one of them, which would be lost without a word. The kernel refuses for those that a group hands down
+// further. fresh are the limits of a group that has none.
+func takeBack(root string, was []string, fresh map[string]string) {
 	now, err := os.ReadFile(filepath.Join(root, subtree))
 	if err != nil || len(ofRuns(root)) > 0 {
 		return
 	}
+	groups, _ := filepath.Glob(filepath.Join(root, "*", "cgroup.procs")) // the error can only be about the pattern
 	for _, c := range strings.Fields(string(now)) {
-		if !slices.Contains(was, c) {
+		limited := func(procs string) bool {
+			has := limits(filepath.Dir(procs), c)
+			maps.DeleteFunc(has, func(file, value string) bool { return fresh[file] == value })
+			return len(has) > 0
+		}
+		if !slices.Contains(was, c) && !slices.ContainsFunc(groups, limited) {
 			_ = os.WriteFile(filepath.Join(root, subtree), []byte("-"+c), 0)
 		}
 	}
+}
+
+// limits returns what can be set for a group, by the files of a controller, or of all.
+func limits(group, controller string) map[string]string {
+	all := map[string]string{}
+	paths, _ := filepath.Glob(filepath.Join(group, controller+".*")) // likewise
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil || info.Mode()&0o200 == 0 || slices.Contains([]string{".peak", ".pressure", ".reclaim"}, filepath.Ext(path)) {
+			continue // it is no limit
+		}
+		if b, err := os.ReadFile(path); err == nil {
+			all[filepath.Base(path)] = string(b)
+		}
+	}
+	return all
 }
 
 // ofRuns returns the control groups of runs in a root.

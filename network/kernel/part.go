@@ -16,7 +16,7 @@ func parts() map[string]agent.Handler {
 	all := map[string]agent.Handler{
 		plumb.MethodPart("macvlan"):   plumb.Handler([]plumb.Need{plumb.Macvlan}, plumb.ChildrenPart("eth0", plumb.MacvlanBridge)),
 		plumb.MethodPart("routed"):    plumb.Handler([]plumb.Need{plumb.Veth, plumb.BridgeDevice, plumb.Macvlan}, routedPart),
-		plumb.MethodPart("published"): plumb.Handler([]plumb.Need{plumb.Veth, plumb.BridgeDevice, plumb.Macvlan, plumb.NAT, plumb.BridgeNetfilter}, publishedPart),
+		plumb.MethodPart("published"): plumb.Handler([]plumb.Need{plumb.Veth, plumb.BridgeDevice, plumb.Macvlan, plumb.NAT}, publishedPart),
 		plumb.MethodRules:             agent.Typed(func(ctx context.Context, r plumb.Rules) (network.Count, error) { return r.Count(ctx) }),
 	}
 	for _, t := range []tunnel{vxlan, ipip, gre, geneve} {
@@ -60,15 +60,15 @@ func routedPart(ctx context.Context, s *plumb.Site, h *plumb.Host) (plumb.Built,
 // the namespaces that stand for the others. So no machine has to forward, and none gets a rule.
 func publishedPart(ctx context.Context, s *plumb.Site, h *plumb.Host) (b plumb.Built, err error) {
 	const number = 1
-	if err := h.SparesLRO(); err != nil {
-		return b, err
-	}
 	if err := h.Join(way, number); err != nil {
 		return b, err
 	}
 	b.Outside = plumb.Outside{Device: way, Addr4: plumb.ExternalAddr(h.Index, number, false), Addr6: plumb.ExternalAddr(h.Index, number, true)}
 	if len(h.Nodes) == 0 {
 		return b, nil
+	}
+	if err := h.SparesLRO(); err != nil {
+		return b, err
 	}
 	if err := s.Bridge(ctx, h, bridge, h.Uplink().MTU, plumb.Attachment{Gateway: true}); err != nil {
 		return b, err

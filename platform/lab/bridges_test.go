@@ -29,22 +29,13 @@ func TestBridgesOfTheMachine(t *testing.T) {
 		}
 	}
 	before, after := t.TempDir(), t.TempDir()
-	done := make(chan struct{})
-	appear(before)
-	keepBridges(before, done) // returns at once
-	check("there before", before, "1")
 	ended := make(chan struct{})
-	go func() {
-		keepBridges(after, done)
-		close(ended)
-	}()
-	select {
-	case <-ended:
-		t.Fatal("it does not wait")
-	default:
-	}
+	appear(before)
+	keepBridges(before)(ended) // returns at once
+	check("there before", before, "1")
+	wait := keepBridges(after)
 	appear(after)
-	close(done)
-	<-ended
+	close(ended)
+	wait(ended)
 	check("appeared meanwhile", after, "0")
 }

@@ -84,22 +84,21 @@ func Enter(o EnterOptions) (status int, err error) {
 	// Never stopped: after Enter returns, the caller only reports how it ended.
 	signal.Notify(signals, append(Ending(), syscall.SIGTSTP)...)
 	starved := cgroup.Starved()
-	ended, kept := make(chan struct{}), make(chan struct{})
-	go func() {
-		keepBridges("/proc/sys", ended)
-		close(kept)
-	}()
 	err = cmd.Start()
 	theirs.Close()
 	if err != nil {
-		close(ended)
 		return 0, explain(err)
 	}
 	ready, silent := make(chan struct{}), make(chan struct{})
 	var groups []string
 	var killed syscall.Signal
+	ended := make(chan struct{})
+	var kept sync.WaitGroup
 	go func() {
-		groups, killed = words(ours, sync.OnceFunc(func() { close(ready) }))
+		groups, killed = words(ours, sync.OnceFunc(func() { close(ready) }), func() {
+			wait := keepBridges("/proc/sys")
+			kept.Go(func() { wait(ended) })
+		})
 		close(silent)
 	}()
 	r := &relay{inside: cmd.Process}
@@ -107,7 +106,7 @@ func Enter(o EnterOptions) (status int, err error) {
 	err = cmd.Wait()
 	<-silent // all writers of the lifeline have ended
 	close(ended)
-	<-kept
+	kept.Wait()
 	if len(groups) > 0 && o.Remove != nil {
 		o.Remove(groups)
 	}

@@ -164,14 +164,15 @@ func (f *first) end() {
 	f.remove(groups)
 }
 
-// words reads the words of the processes inside, until they have ended.
-func words(line *os.File, ready func()) (groups []string, killed syscall.Signal) {
+// words reads the words of the processes inside, until they have ended. engine is called when one of them starts an engine.
+func words(line *os.File, ready, engine func()) (groups []string, killed syscall.Signal) {
 	heard := bufio.NewScanner(line)
 	for heard.Scan() {
 		word := heard.Text()
 		var signal int
 		switch name, ok := strings.CutPrefix(word, wordCgroup); {
 		case ok:
+			engine()
 			groups = append(groups, name)
 		case word == wordReady:
 			ready()
