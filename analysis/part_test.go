@@ -152,16 +152,27 @@ func TestRepeatsInAPart(t *testing.T) {
 	}
 }
 
-// TestCellsWithoutPart checks that cells that stood apart from every baseline are compared with the whole round, and
-// that files without parts are read as before.
+// TestCellsWithoutPart checks that cells that stood apart from every baseline are compared with the nearest one that was measured.
 func TestCellsWithoutPart(t *testing.T) {
 	var trials []record.Trial
 	for i := 1; i <= 6; i++ {
-		trials = append(trials, partTrial("host", i, 1, 10e9), partTrial("host", i, 2, 40e9), partTrial("docker:bridge", i, 0, 5e9))
+		places := [][3]int{{1, 2, 3}, {2, 3, 1}, {1, 3, 2}}[i%3]
+		some := []record.Trial{partTrial("host", i, 1, 10e9), partTrial("host", i, 2, 40e9), partTrial("docker:bridge", i, 0, 5e9)}
+		for k := range some {
+			some[k].Order = places[k]
+		}
+		if i%3 == 2 { // the two are as near: one of them failed
+			some[0].Status = record.Failed
+		}
+		trials = append(trials, some...)
 	}
 	row := rowOf(t, Analyze(fileOf(trials...)), "docker:bridge")
-	if c := row.Figures[0].Ratio; c == nil || c.N != 6 || math.Abs(c.Value-0.25) > 1e-9 {
-		t.Errorf("the ratio is %+v, want 0.25 of the round's mean", c)
+	var base []float64
+	for _, p := range row.Figures[0].base {
+		base = append(base, p.Value/1e9)
+	}
+	if want := []float64{10, 40, 40, 10, 40, 40}; row.Figures[0].Ratio == nil || !slices.EqualFunc(base, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-6 }) {
+		t.Errorf("it is compared with %v, want %v", base, want)
 	}
 }
 

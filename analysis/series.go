@@ -71,7 +71,8 @@ func collect(planned []record.Cell, trials []record.Trial) []series {
 }
 
 // beside returns the trials of a baseline that a cell is compared with: in each round that of the cell's own part,
-// which took place beside it, as it is seen beside the cell's trial. A cell that was in no part is compared with the whole round.
+// which took place beside it, as it is seen beside the cell's trial. A cell that was in no part is compared with the one that is
+// nearest to it: the mean of several would vary less than the cell, and in another shape (see inAsMany).
 func (s *series) beside(c *series, seen func(t, of *record.Trial) *record.Trial) *series {
 	if s == c {
 		return s
@@ -82,15 +83,34 @@ func (s *series) beside(c *series, seen func(t, of *record.Trial) *record.Trial)
 	}
 	own := series{cell: s.cell}
 	own.base, own.whole = &own, &own
-	for _, t := range s.trials {
-		switch of := at[t.Round]; {
-		case of == nil:
-			own.trials = append(own.trials, t)
-		case of.Part == 0 || of.Part == t.Part:
-			own.trials = append(own.trials, seen(t, of))
+	for _, parts := range record.Gather(s.trials, func(t *record.Trial) int { return t.Round }) {
+		of := at[parts[0].Round]
+		if of == nil {
+			own.trials = append(own.trials, parts...)
+			continue
+		}
+		for _, t := range parts {
+			if t.Part == of.Part || of.Part == 0 && t == nearestTrial(parts, of) {
+				own.trials = append(own.trials, seen(t, of))
+			}
 		}
 	}
 	return &own
+}
+
+// nearestTrial returns which of the trials took place the least before or after another one of the same round: a good one, if there is
+// any.
+func nearestTrial(trials []*record.Trial, of *record.Trial) *record.Trial {
+	return slices.MinFunc(trials, func(a, b *record.Trial) int {
+		failed := func(t *record.Trial) int {
+			if t.Status == record.OK {
+				return 0
+			}
+			return 1
+		}
+		apart := func(t *record.Trial) int { return max(t.Order-of.Order, of.Order-t.Order) }
+		return cmp.Or(cmp.Compare(failed(a), failed(b)), cmp.Compare(apart(a), apart(b)))
+	})
 }
 
 // BaselineName returns the name that reports use for the network that a

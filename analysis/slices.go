@@ -36,7 +36,7 @@ func inAsMany(t, of *record.Trial) *record.Trial {
 	bytes := func(s record.Slice) float64 { return float64(s.Bytes) }
 	transactions := func(s record.Slice) float64 { return float64(s.Transactions) }
 	window := func(s record.Slice) float64 { return s.Window }
-	near := alongside(t.Slices, of)
+	near := alongside(t.Slices, t.Order, of)
 	scale(greater(near, t.Slices, bytes, window), record.Throughput, record.ThroughputPerClient, record.PacketRate)
 	rate := greater(near, t.Slices, transactions, window)
 	scale(rate, record.TransactionRate)
@@ -65,7 +65,7 @@ func costed(t, of *record.Trial) (near, all []record.Slice) {
 	if len(own) == 0 && len(of.Slices) > 0 {
 		return nil, nil
 	}
-	near = alongside(all, &record.Trial{Slices: own, Window: of.Window})
+	near = alongside(all, t.Order, &record.Trial{Slices: own, Window: of.Window, Order: of.Order})
 	const ticks = 10 // this makes an error of a twentieth to a tenth
 	// What all slices used decides: if the nearest did, they would count where they seem dear, and not where they seem cheap.
 	n := float64(len(near))
@@ -81,18 +81,22 @@ func greater(some, all []record.Slice, of, per func(record.Slice) float64) float
 	return ratio(some) / ratio(all)
 }
 
-// alongside returns the slices of a baseline beside which a cell was measured: the nearest ones, or the last ones that together are as
-// long as a whole trial, which follows the turns.
-func alongside(base []record.Slice, of *record.Trial) []record.Slice {
+// alongside returns the slices of a baseline beside which a cell was measured: the nearest ones. Of a whole trial, before or after all
+// turns, these are the first or the last ones that together are as long. order is the baseline's place in the round.
+func alongside(base []record.Slice, order int, of *record.Trial) []record.Slice {
 	if len(of.Slices) > 0 {
 		return nearest(base, of.Slices)
 	}
 	usual := record.Sum(base, func(s record.Slice) float64 { return s.Window }) / float64(len(base))
-	if n := math.Round(of.Window / usual); of.Window > 0 && n < float64(len(base)) {
-		last := slices.SortedStableFunc(slices.Values(base), func(a, b record.Slice) int { return cmp.Compare(a.At, b.At) })
-		return last[len(base)-max(1, int(n)):]
+	n := math.Round(of.Window / usual)
+	if !(of.Window > 0 && n < float64(len(base))) {
+		return base
 	}
-	return base
+	some := slices.SortedStableFunc(slices.Values(base), func(a, b record.Slice) int { return cmp.Compare(a.At, b.At) })
+	if order < of.Order {
+		slices.Reverse(some)
+	}
+	return some[:max(1, int(n))]
 }
 
 // nearest returns one slice of a baseline for each slice of a cell, beginning with those that are closest to each other; all of the

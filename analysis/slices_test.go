@@ -14,7 +14,7 @@ func TestInAsManySlices(t *testing.T) {
 		return record.Slice{At: at, Window: 0.5, Bytes: bytes, Transactions: transactions}
 	}
 	base := &record.Trial{
-		Cell:   record.Cell{Workload: record.TCPRR},
+		Cell: record.Cell{Workload: record.TCPRR}, Order: 2,
 		Slices: []record.Slice{slice(0, 100, 1), slice(1, 200, 2), slice(2, 400, 4), slice(3, 800, 8)},
 		Metrics: map[string]record.Metric{
 			record.Throughput: record.Measured(record.Throughput, 6000), record.TransactionRate: record.Measured(record.TransactionRate, 7.5),
@@ -25,18 +25,20 @@ func TestInAsManySlices(t *testing.T) {
 	for _, c := range []struct {
 		cell             []record.Slice
 		window           float64
+		order            int // the baseline's is 2
 		throughput, rate float64
 	}{
-		{[]record.Slice{slice(1.1, 1, 1)}, 0.5, 3200, 4},
-		{[]record.Slice{slice(2.9, 1, 1), slice(3.1, 1, 1)}, 1, 9600, 12}, // the second takes what is left
-		{[]record.Slice{slice(-1, 1, 1), slice(9, 1, 1)}, 1, 7200, 9},
-		{base.Slices, 2, 6000, 7.5},
-		{nil, 0.3, 12800, 16}, // a whole trial as long as one slice, which followed the turns
-		{nil, 0.8, 9600, 12},
-		{nil, 5, 6000, 7.5},
-		{nil, 0, 6000, 7.5}, // of unknown length
+		{[]record.Slice{slice(1.1, 1, 1)}, 0.5, 3, 3200, 4},
+		{[]record.Slice{slice(2.9, 1, 1), slice(3.1, 1, 1)}, 1, 3, 9600, 12}, // the second takes what is left
+		{[]record.Slice{slice(-1, 1, 1), slice(9, 1, 1)}, 1, 1, 7200, 9},
+		{base.Slices, 2, 3, 6000, 7.5},
+		{nil, 0.3, 3, 12800, 16}, // a whole trial as long as one slice, which followed the turns
+		{nil, 0.8, 4, 9600, 12},
+		{nil, 0.8, 1, 2400, 3}, // one before them
+		{nil, 5, 3, 6000, 7.5},
+		{nil, 0, 3, 6000, 7.5}, // of unknown length
 	} {
-		got := inAsMany(base, &record.Trial{Slices: c.cell, Window: c.window}).Metrics
+		got := inAsMany(base, &record.Trial{Slices: c.cell, Window: c.window, Order: c.order}).Metrics
 		near := func(name string, want float64) {
 			if v := got[name].Value; math.Abs(v/want-1) > 1e-9 {
 				t.Errorf("beside %v for %v s: %s is %v, want %v", c.cell, c.window, name, v, want)
@@ -81,9 +83,9 @@ func TestCostInAsManySlices(t *testing.T) {
 		{[]record.Slice{slice(0, 5), slice(1, 5)}, 0.5},
 		{base.Slices, 1},
 		{[]record.Slice{unknown}, 1},
-		{nil, 2}, // a whole trial
+		{nil, 2}, // a whole trial, which followed
 	} {
-		got := inAsMany(base, &record.Trial{Slices: c.cell, Window: 0.5}).Metrics
+		got := inAsMany(base, &record.Trial{Slices: c.cell, Window: 0.5, Order: 1}).Metrics
 		for name, all := range base.Metrics {
 			if v := got[name].Value; math.Abs(v/(all.Value*c.share)-1) > 1e-9 {
 				t.Errorf("beside %v: %s is %v, want %v", c.cell, name, v, all.Value*c.share)
