@@ -24,6 +24,7 @@ import (
 // Result is everything that reports show about a run file. Most of it is written to JSON unchanged.
 type Result struct {
 	Run       record.Run
+	Elsewhere bool            // only other machines than the one that nettoll ran on were measured
 	Limits    record.Settings // in force at the end: of the run, or of the last process that resumed it
 	Level     float64         // of every interval and test
 	Margin    float64         // differences up to this share of the baseline count as none
@@ -231,7 +232,7 @@ func Analyze(f *record.File) Result {
 // AnalyzeCompleted is like Analyze, for a file whose trials are complete; see CompleteTrial.
 func AnalyzeCompleted(f *record.File) Result {
 	all := collect(f.Run.Cells, f.Trials)
-	res := Result{Run: f.Run, Limits: f.Limits(), Finished: lastEnd(f.Trials), Elapsed: f.Spent, Rounds: completeRounds(all, f.Limits())}
+	res := Result{Run: f.Run, Elsewhere: !f.Here(), Limits: f.Limits(), Finished: lastEnd(f.Trials), Elapsed: f.Spent, Rounds: completeRounds(all, f.Limits())}
 	res.Level, res.Margin = level(res.Limits), equalWithin(res.Limits)
 	if e, ok := ending(f); ok {
 		res.End, res.EndDetail, res.Finished = e.Reason, e.Detail, e.Finished

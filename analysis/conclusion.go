@@ -349,7 +349,7 @@ func (j *judge) fastest() finding {
 		j.won, j.open, j.same = 0, j.open+j.won, j.same+j.won
 	}
 	how := "ahead of"
-	if level {
+	if level && ahead {
 		how = "ahead of, or level with,"
 	}
 	return j.found(j.check.AtLeast, fmt.Sprintf("%s is %s %s %s", j.check.Network, how, strings.Join(others, ", "), j.counts("places")))

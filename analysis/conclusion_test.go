@@ -63,7 +63,7 @@ func TestChecks(t *testing.T) {
 		{"only the first counts", first, []float64{110, 90, 90}, Holds, "in 1 of 1 place"},
 		{"fastest", fastest, []float64{110, 110, 110}, Holds, "a is ahead of b in 3 of 3"},
 		{"level is no loss", fastest, []float64{110, 100, 110}, Holds, "a is ahead of, or level with, b in 3 of 3 places"},
-		{"level everywhere", fastest, []float64{100, 100, 100}, CannotTell, "a is ahead of, or level with, b in 0 of 3 places, the same within 5% in 3"},
+		{"level everywhere", fastest, []float64{100, 100, 100}, CannotTell, "a is ahead of b in 0 of 3 places, the same within 5% in 3"},
 		{"not fastest", fastest, []float64{110, 90, 110}, DoesNotHold, "in 2 of 3"},
 		{"a fifth less", fifth, []float64{80, 81, 79}, Holds, "a has 0.8 times"},
 		{"a third less", fifth, []float64{80, 66, 80}, DoesNotHold, "the source means 0.75 to 0.85"},

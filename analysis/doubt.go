@@ -92,6 +92,7 @@ type bound struct {
 	end       string
 	gaveUp    bool    // all cells: a resumed run would end at once
 	maxRounds int     // limit of rounds; 0 means none
+	budget    float64 // limit of time in seconds; 0 means none
 	round     float64 // seconds per round on average; 0 if unknown
 }
 
@@ -100,8 +101,7 @@ func gaveUp(reason, detail string) bool { return reason == record.EndFailed && d
 
 const anew = "mend what failed, and begin another run"
 
-// more returns advice that gives a run this number of rounds: the flag for what ended the run, and
-// --max-rounds if that limit is lower.
+// more returns advice that gives a run this number of rounds: the flag for what ended the run, and those for limits that are lower.
 func (b bound) more(rounds int) string {
 	if b.gaveUp {
 		return anew
@@ -111,18 +111,22 @@ func (b bound) more(rounds int) string {
 	if b.maxRounds > 0 && b.maxRounds < rounds {
 		limit = fmt.Sprintf(" --max-rounds %d", rounds)
 	}
+	took, budget := b.round*float64(rounds), ""
+	if b.budget > 0 && took > b.budget {
+		budget = " --time-budget " + Budget(took)
+	}
 	switch b.end {
 	case record.EndPrecision:
 		return fmt.Sprintf("ask for more rounds (--min-rounds %d%s)", rounds, limit)
 	case record.EndBudget:
-		if took := b.round * float64(rounds); took > 0 {
+		if took > 0 {
 			return fmt.Sprintf("allow more time (--time-budget %s%s)", Budget(took), limit)
 		}
 		return "allow more time (--time-budget" + limit + ")"
 	case record.EndMaxRounds:
-		return fmt.Sprintf("allow more rounds (--max-rounds %d)", rounds)
+		return fmt.Sprintf("allow more rounds (--max-rounds %d%s)", rounds, budget)
 	}
-	return "resume this run (--resume" + limit + ")"
+	return "resume this run (--resume FILE" + limit + budget + ")"
 }
 
 // Budget formats seconds as a time limit that leaves a tenth to spare.
@@ -137,9 +141,14 @@ func Budget(seconds float64) string {
 	return strings.TrimSuffix((d.Truncate(time.Hour) + time.Hour).String(), "0m0s")
 }
 
-// longer returns advice that makes the windows of a tool longer. A turn has a fixed length, and only the engine takes turns.
-func (in circumstances) longer(tool string) string {
-	if in.limits.Turns && tool == referenceTool {
+// tookTurns reports whether trials were made of turns, whose length is fixed.
+func tookTurns(trials []*record.Trial) bool {
+	return slices.ContainsFunc(trials, func(t *record.Trial) bool { return len(t.Slices) > 0 })
+}
+
+// longer returns advice that makes the windows of trials longer.
+func longer(trials []*record.Trial) string {
+	if tookTurns(trials) {
 		return "measure whole trials with longer windows (--turns=false -t)"
 	}
 	return "measure longer windows (-t)"
@@ -191,8 +200,8 @@ func warnNotPrecise(k record.Kind, in circumstances) Warning {
 // offloads are the ones that --offload off turns off, under their names in endpoints.
 var offloads = []string{"tso", "gso", "gro", "lro", "tx-checksum", "rx-checksum", "udp-gso"}
 
-// levelling returns the flags that make the endpoints of a cell and of its baseline alike in some of the attributes that differ, as
-// far as they are possible there.
+// levelling returns advice on flags that make the endpoints of a cell and of its baseline alike in some of the attributes that differ,
+// as far as they are possible there, and which ones these are, unless they are all.
 func levelling(c record.Cell, ends, baseEnds []record.Endpoint, what []difference, set record.Settings) string {
 	fixed := slices.ContainsFunc(slices.Concat(ends, baseEnds), func(e record.Endpoint) bool { return e.Open })
 	whole := func(ends []record.Endpoint) bool { // some offloads of other kinds of devices cannot be turned off
@@ -202,32 +211,47 @@ func levelling(c record.Cell, ends, baseEnds []record.Endpoint, what []differenc
 	differs := func(attribute string) bool {
 		return slices.ContainsFunc(what, func(d difference) bool { return d.attribute == attribute })
 	}
-	var flags []string
+	var flags, alike []string
+	level := func(flag string, attributes ...string) {
+		flags, alike = append(flags, flag), append(alike, attributes...)
+	}
 	if !fixed && !c.Normalize && (differs("MTU") || differs("MSS")) {
-		flags = append(flags, "--normalize")
+		level("--normalize", "MTU", "MSS")
 	}
 	if !fixed && c.Offload == "" && slices.ContainsFunc(offloads, differs) && whole(ends) && (onHost || whole(baseEnds)) {
-		flags = append(flags, "--offload off")
+		level("--offload off", offloads...)
 		if onHost {
-			flags = append(flags, "--baseline veth --hosts 1") // the run may have networks on two, which cannot be compared with veth
+			level("--baseline veth --hosts 1") // the run may have networks on two, which cannot be compared with veth
 		}
 	}
 	if c.Options.Congestion == "" && differs("congestion control") {
-		flags = append(flags, "--congestion")
+		level("--congestion NAME", "congestion control")
 	}
 	if set.Turns && differs(cpuPackage) { // networks that stand alone are given the same CPUs
-		flags = append(flags, "--turns=false")
+		level("--turns=false", cpuPackage)
 	}
 	if len(flags) == 0 {
 		return ""
 	}
-	return "measure with " + strings.Join(flags, " ")
+	var ruled, left []string
+	for _, d := range what {
+		if slices.Contains(alike, d.attribute) {
+			ruled = record.AddNew(ruled, d.attribute)
+		} else {
+			left = record.AddNew(left, d.attribute)
+		}
+	}
+	out := "that out"
+	if len(left) > 0 {
+		out = "out " + strings.Join(ruled, " and ") + ", but not " + strings.Join(left, " and ")
+	}
+	return "measure with " + strings.Join(flags, " ") + " to rule " + out
 }
 
 // doubts returns the warnings about one row, the gravest first.
 func doubts(row Row, c series, in circumstances) warnings {
 	if len(c.trials) == 0 {
-		return warnings{{WarnNotMeasured, "planned, but not tried", "resume this run (--resume)"}}
+		return warnings{{WarnNotMeasured, "planned, but not tried", "resume this run (--resume FILE)"}}
 	}
 	out := lostDoubts(row.Lost, len(c.trials))
 	if row.Status != record.OK {
@@ -256,6 +280,9 @@ func doubts(row Row, c series, in circumstances) warnings {
 		case len(basePoints) == 0:
 			out.add(WarnNoNative, "see why "+base+" was not measured; without it nothing can be said about cost",
 				"there is no measured trial of %s to compare with", c.cell.Against().Network)
+		case missing == len(points):
+			out.add(WarnNoNative, "see why "+base+" was not measured in these rounds; without it nothing can be said about cost",
+				"no round has measured trials of both this network and %s", base)
 		case missing > 0:
 			out.add(WarnUnpaired, "the ratio rests on the other rounds; see why "+base+" was not measured in these",
 				"in %d of %d rounds there is no %s trial to compare with", missing, len(points), base)
@@ -265,7 +292,7 @@ func doubts(row Row, c series, in circumstances) warnings {
 		if d := differences(ends, flows, baseEnds, baseFlows); len(d) > 0 {
 			advice := "part of the difference may come from this rather than from the network"
 			if remedy := levelling(c.cell, ends, baseEnds, d, in.limits); remedy != "" {
-				advice += "; " + remedy + " to rule that out"
+				advice += "; " + remedy
 			}
 			texts := record.Each(d, func(one difference) string { return one.text })
 			out.add(WarnDiffers, advice, "not set up like %s: %s", base, strings.Join(texts, ", "))
@@ -273,7 +300,11 @@ func doubts(row Row, c series, in circumstances) warnings {
 	}
 	changed := changes(ok)
 	if unlike := unlikeMachines(row.Endpoints, changed); len(unlike) > 0 {
-		out.add(WarnUnlike, "compare it only with what was measured between the same two machines, in the same direction: -R turns it round",
+		turn := "the machines swapped"
+		if slices.Contains([]string{record.TCPStream, record.UDPStream}, c.cell.Workload) {
+			turn = "-R"
+		}
+		out.add(WarnUnlike, "compare it only with what was measured between the same two machines, in the same direction; "+turn+" turns it round",
 			"the ends are on machines of different kinds: %s", strings.Join(unlike, "; "))
 	}
 	if moved := movedMachines(changed); len(moved) > 0 {
@@ -373,7 +404,7 @@ func carried(c series, in circumstances) (out warnings) {
 		texts := record.Gather(said, func(w of) string { return w.shape })
 		advice := carriedAdvice[same[0].Code]
 		if same[0].Code == record.WarnStarved {
-			advice += in.longer(c.cell.Tool)
+			advice += longer(c.ok())
 		}
 		for _, text := range texts {
 			alike := record.Those(same, func(w of) bool { return w.shape == text[0].shape })
@@ -401,7 +432,7 @@ func unsteady(row Row, k record.Kind, points []Point, in circumstances) (out war
 			}
 		}
 		if cv := variation(values(points)); cv > noisyLimit {
-			out.add(WarnNoisy, "stop other work on the machine, or "+in.more(2*len(points)),
+			out.add(WarnNoisy, "stop other work on the machine, or "+in.more(in.last+len(points)),
 				"%s of %s varied by %s (standard deviation) from round to round", k.Title, base, Percent(cv))
 		}
 	}
@@ -411,7 +442,7 @@ func unsteady(row Row, k record.Kind, points []Point, in circumstances) (out war
 			advice = "with so few rounds an interval extends as far as the outliers, and more rounds narrow it"
 		}
 		// In words that suit every number: reports merge doubts that differ only in it.
-		out.add(WarnOutliers, advice+"; the table of trials shows when they occurred", "outliers of %s: %d of %d values", k.Title, far, n)
+		out.add(WarnOutliers, advice+"; the table of trials on the page shows when they occurred", "outliers of %s: %d of %d values", k.Title, far, n)
 	}
 	return out
 }
@@ -473,5 +504,5 @@ func uncovered(trials []*record.Trial, in circumstances) []Warning {
 	return []Warning{{WarnUncovered,
 		fmt.Sprintf("in %d of %d trials the counted transactions cover less than %s of the window, as little as %s: the rest was spent in slow ones that began before it, on lost datagrams, or waiting for a CPU",
 			n, known, Percent(leastCovered), Percent(math.Floor(1000*least+1e-9)/1000)), // rounded up, it could be as much as the limit
-		"the slowest are missing from the percentiles: " + in.longer(trials[0].Cell.Tool) + ", or stop other work on the machine"}}
+		"the slowest are missing from the percentiles: " + longer(trials) + ", or stop other work on the machine"}}
 }

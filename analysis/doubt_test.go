@@ -272,7 +272,7 @@ func TestRemedies(t *testing.T) {
 		{"not precise, budget", WarnNotPrecise, record.EndBudget, 8, 60, "(--time-budget 28m --max-rounds 200)", "allow more rounds"},
 		{"not precise, rounds", WarnNotPrecise, record.EndMaxRounds, 8, 60, "(--max-rounds ", "--time-budget"},
 		{"not precise, and hours would not help", WarnNotPrecise, record.EndBudget, 8, 720, ", which take 5 hours: reduce other load", "--time-budget"},
-		{"not precise, interrupted", WarnNotPrecise, record.EndInterrupted, 8, 60, "(--resume --max-rounds 200)", "--min-rounds"},
+		{"not precise, interrupted", WarnNotPrecise, record.EndInterrupted, 8, 60, "(--resume FILE --max-rounds 200)", "--min-rounds"},
 		{"two rounds, budget", WarnTooFewRounds, record.EndBudget, 2, 20, "(--time-budget 2m)", "--min-rounds"},
 		{"two rounds, limit", WarnTooFewRounds, record.EndMaxRounds, 2, 20, "(--max-rounds 6)", "--min-rounds"},
 	} {
@@ -301,7 +301,7 @@ func TestRemediesThatAreMoreRounds(t *testing.T) {
 		record.EndBudget:      "allow more time (--time-budget 5m --max-rounds 24)",
 		record.EndMaxRounds:   "allow more rounds (--max-rounds 24)",
 		record.EndPrecision:   "ask for more rounds (--min-rounds 24 --max-rounds 24)",
-		record.EndInterrupted: "resume this run (--resume --max-rounds 24)",
+		record.EndInterrupted: "resume this run (--resume FILE --max-rounds 24)",
 		record.EndFailed:      "mend what failed, and begin another run", // everything was given up
 	} {
 		res := Analyze(file(end))
@@ -309,6 +309,12 @@ func TestRemediesThatAreMoreRounds(t *testing.T) {
 			if w := warningOf(t, rowOf(t, res, network).Warnings, code); !strings.HasSuffix(w.Advice, want) {
 				t.Errorf("%s after %s: %q, want %q", code, end, w.Advice, want)
 			}
+		}
+		short := file(end)
+		short.Run.Settings.Budget = 60
+		limited := warningOf(t, rowOf(t, Analyze(short), "host").Warnings, WarnNoisy).Advice
+		if has := strings.Contains(limited, "--time-budget 5m"); has != (end != record.EndPrecision && end != record.EndFailed) {
+			t.Errorf("%s within a minute: %q", end, limited)
 		}
 		twins := twinFile(3, 7, 1)
 		twins.Ends[0].Reason, twins.Run.Settings.MaxRounds, twins.Spent = end, 7, 70
@@ -387,13 +393,13 @@ func TestLevelling(t *testing.T) {
 		what []difference
 		want string
 	}{
-		{two, []difference{{attribute: "MTU"}}, "measure with --normalize"},
-		{two, []difference{{attribute: "MSS"}}, "measure with --normalize"},
+		{two, []difference{{attribute: "MTU"}}, "measure with --normalize to rule that out"},
+		{two, []difference{{attribute: "MSS"}}, "measure with --normalize to rule that out"},
 		{normal, []difference{{attribute: "MTU"}}, ""},
-		{two, []difference{{attribute: "tso"}, {attribute: "qdisc"}}, "measure with --offload off"},
+		{two, []difference{{attribute: "tso"}, {attribute: "qdisc"}}, "measure with --offload off to rule out tso, but not qdisc"},
 		{off, []difference{{attribute: "tso"}}, ""},
-		{plain, []difference{{attribute: "gro"}}, "measure with --offload off --baseline veth --hosts 1"},
-		{two, []difference{{attribute: "MTU"}, {attribute: "congestion control"}}, "measure with --normalize --congestion"},
+		{plain, []difference{{attribute: "gro"}}, "measure with --offload off --baseline veth --hosts 1 to rule that out"},
+		{two, []difference{{attribute: "MTU"}, {attribute: "congestion control"}}, "measure with --normalize --congestion NAME to rule that out"},
 		{two, []difference{{attribute: "qdisc"}}, ""},
 		{two, []difference{{attribute: cpuPackage}}, ""}, // they have stood alone already
 	} {
@@ -403,12 +409,15 @@ func TestLevelling(t *testing.T) {
 	}
 }
 
-// Other tools than the engine take no turns, so a longer window is enough.
+// Trials of other tools than the engine are not made of turns, so a longer window is enough.
 func TestLongerWindowsOfATool(t *testing.T) {
 	for tool, turns := range map[string]bool{"engine": true, "iperf3": false} {
 		c := streamCell("host")
 		c.Tool = tool
 		tr := throughputTrial(c, 1, 1e9)
+		if turns {
+			tr.Slices = []record.Slice{{Window: 0.1}}
+		}
 		tr.Warnings = []record.Warning{{Code: record.WarnStarved, Text: "1 of 1 flows received nothing"}}
 		f := fileOf(tr)
 		f.Run.Settings.Turns = true
@@ -429,14 +438,14 @@ func TestLevellingThatIsPossible(t *testing.T) {
 		baseline       record.Endpoint
 		want           string
 	}{
-		{2, veth, veth, veth, "--normalize --offload off --congestion"},
-		{2, theirs, veth, veth, "--congestion"},
-		{2, veth, theirs, veth, "--congestion"},
-		{2, veth, veth, theirs, "--congestion"},
-		{2, macvlan, macvlan, veth, "--normalize --congestion"},
-		{2, veth, veth, macvlan, "--normalize --congestion"},
-		{1, veth, veth, record.Endpoint{Driver: "loopback"}, "--normalize --offload off --baseline veth --hosts 1 --congestion"},
-		{1, veth, record.Endpoint{Driver: "loopback"}, record.Endpoint{Driver: "loopback"}, "--normalize --congestion"},
+		{2, veth, veth, veth, "--normalize --offload off --congestion NAME to rule that out"},
+		{2, theirs, veth, veth, "--congestion NAME to rule out congestion control, but not MTU and tso"},
+		{2, veth, theirs, veth, "--congestion NAME to rule out congestion control, but not MTU and tso"},
+		{2, veth, veth, theirs, "--congestion NAME to rule out congestion control, but not MTU and tso"},
+		{2, macvlan, macvlan, veth, "--normalize --congestion NAME to rule out MTU and congestion control, but not tso"},
+		{2, veth, veth, macvlan, "--normalize --congestion NAME to rule out MTU and congestion control, but not tso"},
+		{1, veth, veth, record.Endpoint{Driver: "loopback"}, "--normalize --offload off --baseline veth --hosts 1 --congestion NAME to rule that out"},
+		{1, veth, record.Endpoint{Driver: "loopback"}, record.Endpoint{Driver: "loopback"}, "--normalize --congestion NAME to rule out MTU and congestion control, but not tso"},
 	} {
 		c := streamCell("bridge")
 		c.Hosts = tt.hosts
@@ -460,5 +469,21 @@ func TestWithstands(t *testing.T) {
 		if got := withstands(n, 1, 0.95); got != want || got != (wild.High < 2) || calm.High > 2 {
 			t.Errorf("%d values: withstands %v, want %v; the interval reaches %v", n, got, want, wild.High)
 		}
+	}
+}
+
+// TestNoRoundHasBoth checks that nothing is said about a ratio where there is none.
+func TestNoRoundHasBoth(t *testing.T) {
+	var trials []record.Trial
+	for round := 1; round <= 12; round++ {
+		network := []string{"host", "bridge"}[round%2]
+		trials = append(trials, throughputTrial(streamCell(network), round, 1e9))
+	}
+	row := rowOf(t, Analyze(fileOf(trials...)), "bridge")
+	if w := warningOf(t, row.Warnings, WarnNoNative); !strings.HasPrefix(w.Text, "no round has ") {
+		t.Error(w.Text)
+	}
+	if slices.Contains(codes(row.Warnings), WarnUnpaired) {
+		t.Errorf("%+v", row.Warnings)
 	}
 }

@@ -80,7 +80,10 @@ func SelfCheck(f *record.File, block int) FalseAlarms {
 		out.Metrics = append(out.Metrics, m)
 	}
 	why, _ := ending(f)
-	out.More = bound{why.Reason, gaveUp(why.Reason, why.Detail), f.Limits().MaxRounds, f.Spent / float64(max(1, rounds))}.more(max(block, 2*rounds))
+	out.More = bound{
+		end: why.Reason, gaveUp: gaveUp(why.Reason, why.Detail), maxRounds: f.Limits().MaxRounds, budget: f.Limits().Budget,
+		round: f.Spent / float64(max(1, rounds)),
+	}.more(max(block, 2*rounds))
 	out.judge(conf, rounds)
 	return out
 }

@@ -235,7 +235,7 @@ func alike(row Row, k record.Kind, points, base []Point, trend bool, in circumst
 	}
 	return []Warning{{WarnAlike,
 		fmt.Sprintf("%s changed slowly from round to round (%d rounds, p=%.2g): rounds are not independent, and the interval is too narrow", of, len(series), p),
-		"find what changes: other work on the machine, or throttling; or let it average out: " + in.more(2*len(series))}}
+		"find what changes: other work on the machine, or throttling; or let it average out: " + in.more(in.last+len(series))}}
 }
 
 // Limits of the change of a window from its first half to its second.
@@ -277,7 +277,7 @@ func unstationary(k record.Kind, trials []*record.Trial, in circumstances) []War
 		said = "the second half of the window had " + Percent(growth) + " more than the first"
 	}
 	advice := "allow a longer warm-up (--warmup), or measure a longer window (-t), in which the beginning counts for less"
-	if in.limits.Turns { // turns have a fixed length
+	if tookTurns(trials) {
 		advice = "measure whole trials (--turns=false), and allow a longer warm-up (--warmup), or measure a longer window (-t)"
 	}
 	return []Warning{{WarnUnstationary,

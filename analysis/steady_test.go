@@ -275,8 +275,10 @@ func TestWindowsThatRiseAreDoubted(t *testing.T) {
 	if slices.Contains(codes(all), record.WarnCold) {
 		t.Error("the same is doubted twice")
 	}
-	turned := fileOf(trials...)
-	turned.Run.Settings.Turns = true
+	turned := fileOf(slices.Clone(trials)...)
+	for i := range turned.Trials {
+		turned.Trials[i].Slices = []record.Slice{{Window: 0.1}}
+	}
 	if w := warningOf(t, rowOf(t, Analyze(turned), "host").Warnings, WarnUnstationary); !strings.Contains(w.Advice, "--turns=false") {
 		t.Errorf("in turns, which have a fixed length, the advice is %q", w.Advice)
 	}

@@ -32,10 +32,10 @@ func writeBench(w io.Writer, res analysis.Result, o Options) error {
 	var b strings.Builder
 	b.WriteString("goos: linux\n")
 	for _, c := range []struct{ key, value string }{
-		{"goarch", res.Run.Machine.Arch},
+		{"goarch", ofMachines(res, func(m record.Machine) string { return m.Arch })},
 		{"pkg", "nettoll"},
-		{"cpu", res.Run.Machine.CPUModel},
-		{"kernel", res.Run.Machine.Kernel},
+		{"cpu", ofMachines(res, func(m record.Machine) string { return m.CPUModel })},
+		{"kernel", ofMachines(res, func(m record.Machine) string { return m.Kernel })},
 		{"run", res.Run.ID},
 		{"hosts", anyNamespaces(res.Scenarios).String()},
 	} {

@@ -303,9 +303,23 @@ func (g group) shortHeading(c column) string {
 	return title
 }
 
-// loopRemark explains the tails of closed loops.
-const loopRemark = "Closed loop: a transaction begins when the previous one has ended, so a stall is one of thousands and barely changes the p99 of transactions. " +
-	"p99 by time weights each transaction by its duration: at 99% of all moments, the transaction under way takes no longer than this."
+// loopRemark explains the tails of closed loops, if there are any.
+func loopRemark(res analysis.Result) string {
+	loops, byTime := false, false
+	for s, r := range res.Rows() {
+		_, p99 := r.Figure(record.LatencyP99)
+		_, weighted := r.Figure(record.LatencyP99ByTime)
+		loops, byTime = loops || p99 && s.Cell.ClosedLoop(), byTime || weighted
+	}
+	if !loops {
+		return ""
+	}
+	text := "Closed loop: a transaction begins when the previous one has ended, so a stall is one of thousands and barely changes the p99 of transactions."
+	if byTime {
+		text += " p99 by time weights each transaction by its duration: at 99% of all moments, the transaction under way takes no longer than this."
+	}
+	return text
+}
 
 // windowsRemark explains where changes are missing from a table.
 const windowsRemark = "A percentile that few transactions decide is not compared where the baseline, with more turns, had longer windows: the longer a window, the greater it is."
@@ -320,34 +334,31 @@ func anyUnlike(res analysis.Result) bool {
 	return false
 }
 
-// anyLoops reports whether any scenario is a closed loop with known latencies.
-func anyLoops(res analysis.Result) bool {
-	for s, r := range res.Rows() {
-		if _, known := r.Figure(record.LatencyP99); known && s.Cell.ClosedLoop() {
-			return true
-		}
-	}
-	return false
-}
-
 // measuredWith describes the traffic of a group, and the congestion control that its streams
 // used, which is part of the result even if nobody chose it.
 func (g group) measuredWith() string {
 	text := g.traffic()
-	if used := g.congestions(func(f record.Flow) bool { return f.Bytes > 0 }); len(used) > 0 {
+	var rows []*analysis.Row
+	for _, s := range g.scenarios {
+		for i := range s.Rows {
+			rows = append(rows, &s.Rows[i])
+		}
+	}
+	if used := congestions(rows, func(f record.Flow) bool { return f.Bytes > 0 }); len(used) > 0 {
 		text += "; congestion control in use: " + strings.Join(used, ", ")
 	}
 	return text
 }
 
-// congestions returns the congestion controls that some flows of a group used.
-func (g group) congestions(some func(record.Flow) bool) (used []string) {
-	for _, s := range g.scenarios {
-		for _, r := range s.Rows {
-			for _, f := range r.Flows {
-				if some(f) && f.TCP != nil && f.TCP.Congestion != "" {
-					used = record.AddNew(used, f.TCP.Congestion)
-				}
+// congestions returns the congestion controls that some flows of rows used.
+func congestions(rows []*analysis.Row, some func(record.Flow) bool) (used []string) {
+	for _, r := range rows {
+		if r == nil {
+			continue
+		}
+		for _, f := range r.Flows {
+			if some(f) && f.TCP != nil && f.TCP.Congestion != "" {
+				used = record.AddNew(used, f.TCP.Congestion)
 			}
 		}
 	}

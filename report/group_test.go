@@ -123,10 +123,11 @@ func TestTailsOfClosedLoopsAreCalledSo(t *testing.T) {
 			s.Rows[j].Cell.Workload = paced(s.Rows[j].Cell.Workload)
 		}
 	}
+	remark := loopRemark(res)
 	for format, want := range map[string][]string{
-		"text": {"closed p99 ", "p99 by time", loopRemark[:60]},
-		"md":   {"latency p99, closed loop,", "latency p99 by time,", loopRemark},
-		"html": {"latency p99, closed loop", "latency p99 by time", loopRemark[:60]},
+		"text": {"closed p99 ", "p99 by time", remark[:60]},
+		"md":   {"latency p99, closed loop,", "latency p99 by time,", remark},
+		"html": {"latency p99, closed loop", "latency p99 by time", remark[:60]},
 	} {
 		got := write(t, format, res, o)
 		for _, w := range want {
@@ -214,7 +215,7 @@ func TestEndsTellTheCongestionControlInUse(t *testing.T) {
 		{nil, "bbr", "the machine's default congestion control: bbr"},
 	} {
 		e := record.Endpoint{Sysctls: map[string]string{"net.ipv4.tcp_congestion_control": tt.own}}
-		if got := newEndpoint("host", e, e, tt.used).Parameters; len(got) != 1 || got[0].Text != tt.want {
+		if got := newEndpoint("host", e, e, tt.used, tt.used).Parameters; len(got) != 1 || got[0].Text != tt.want {
 			t.Errorf("%q in use, the machine's own is %q: %+v", tt.used, tt.own, got)
 		}
 	}
@@ -253,7 +254,7 @@ func TestEndsClaimOnlyWhatIsKnown(t *testing.T) {
 func TestEndsOfTransactions(t *testing.T) {
 	flows := []record.Flow{{Transactions: 1, TCP: &record.TCPInfo{Congestion: "cubic"}}}
 	g := group{scenarios: []analysis.Scenario{{Rows: []analysis.Row{{Flows: flows}}}}}
-	if used := g.congestions(func(record.Flow) bool { return true }); !slices.Equal(used, []string{"cubic"}) {
+	if used := congestions([]*analysis.Row{nil, {Flows: flows}}, func(record.Flow) bool { return true }); !slices.Equal(used, []string{"cubic"}) {
 		t.Errorf("in use: %q", used)
 	}
 	if text := g.measuredWith(); strings.Contains(text, "cubic") {

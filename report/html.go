@@ -70,7 +70,7 @@ func writeHTML(w io.Writer, d document, o Options) error {
 	page := template.Must(template.New("").Funcs(template.FuncMap{"flags": flags, "trim": strings.TrimSpace}).ParseFS(pageTemplates, "html/*.tmpl"))
 	v := pageView{
 		document: d, Style: template.CSS(pageStyle), Script: template.JS(sortScript + saveScript),
-		Title: pageTitle(res, o.File), Note: res.Run.Note, Run: wasRun(res), File: o.File, Where: machineCalled(res.Run),
+		Title: pageTitle(res, o.File), Note: res.Run.Note, Run: wasRun(res), File: o.File, Where: machineCalled(res),
 		Paths: sweptPaths(res), Machine: machineFacts(res), Rounds: rounds(res), Ending: ending(res), Method: method(res), Trials: newTrialsView(o.Trials),
 	}
 	for _, s := range d.Groups {
@@ -246,9 +246,9 @@ func method(res analysis.Result) []string {
 		"CPU cost covers the whole machine, kernel and daemons included, less what the machine uses when idle. For a stream that keeps a CPU busy it only repeats the throughput; sentences give it only where a network keeps more or fewer CPUs busy than " + word + ".",
 	}
 	all.add(knowsShared(res), "CPU time that the kernel charges to a process counts for clients, servers or daemons, on their own host. The rest, above what the idle machine uses, is shared: packets that the kernel handles on behalf of no process, which in a lab cannot be attributed to a host, and the measuring itself.")
-	all.add(anyLoops(res), loopRemark)
+	all.some(loopRemark(res))
 	all.add(anyUnlike(res), windowsRemark)
-	all.some(legend(res), multiplicity(res), boldRemark)
+	all.some(legend(res, false), multiplicity(res), boldRemark)
 	return all
 }
 
@@ -262,11 +262,11 @@ func knowsShared(res analysis.Result) bool {
 	return false
 }
 
-// machineCalled describes the machine of a run in one line, after the name that its user gave it.
-func machineCalled(run record.Run) string {
-	text := capital(machine(run.Machine))
-	if run.Instance != "" {
-		text = run.Instance + ": " + text
+// machineCalled describes the machine of a run in one line, or those that were measured, after the name that its user gave it.
+func machineCalled(res analysis.Result) string {
+	text := capital(strings.Join(record.Each(machines(res), machine), "; "))
+	if res.Run.Instance != "" {
+		text = res.Run.Instance + ": " + text
 	}
 	return text
 }
@@ -310,18 +310,19 @@ type marked struct {
 // Facts compares the ends of every network with native's.
 func (s *section) Facts() (all []endpointView) {
 	g := s.group
-	used := g.congestions(func(record.Flow) bool { return true })
+	inUse := func(l line) []string { return congestions(l.rows, func(record.Flow) bool { return true }) }
 	for _, l := range g.lines {
 		var base []record.Endpoint
+		used, baseUsed := inUse(l), inUse(l)
 		if n, ok := g.nativeOf(l); ok {
-			base = endpoints(n)
+			base, baseUsed = endpoints(n), inUse(n)
 		}
 		for _, e := range endpoints(l) {
 			b, found := record.First(base, func(n record.Endpoint) bool { return n.Role == e.Role })
 			if !found {
 				b = e
 			}
-			v := newEndpoint(l.name, e, b, used)
+			v := newEndpoint(l.name, e, b, used, baseUsed)
 			if !l.native && found {
 				v.onlyDifferent()
 			}
@@ -352,7 +353,7 @@ func endpoints(l line) []record.Endpoint {
 
 // newEndpoint compares one end with the baseline's. For congestion control it shows what was
 // in use, if known: the parameter is only the machine's default, and is called that.
-func newEndpoint(network string, e, base record.Endpoint, used []string) endpointView {
+func newEndpoint(network string, e, base record.Endpoint, used, baseUsed []string) endpointView {
 	v := endpointView{
 		Network: network, Role: e.Role, Name: e.Name, Device: e.Device, Address: e.Address,
 		MTU:   marked{Text: strconv.Itoa(e.IPMTU()), Differs: e.IPMTU() != base.IPMTU()},
@@ -369,8 +370,9 @@ func newEndpoint(network string, e, base record.Endpoint, used []string) endpoin
 	for _, name := range slices.Sorted(maps.Keys(e.Sysctls)) {
 		was, known := base.Sysctls[name]
 		short := name[strings.LastIndexByte(name, '.')+1:]
-		text := short + " " + e.Sysctls[name]
+		text, alike := short+" "+e.Sysctls[name], was == e.Sysctls[name]
 		if short == "tcp_congestion_control" {
+			alike = alike && slices.Equal(used, baseUsed)
 			text = "the machine's default congestion control: " + e.Sysctls[name]
 			if len(used) > 0 {
 				text = "congestion control in use: " + join(used)
@@ -379,7 +381,7 @@ func newEndpoint(network string, e, base record.Endpoint, used []string) endpoin
 				text += " (the machine's default is " + e.Sysctls[name] + ")"
 			}
 		}
-		v.Parameters = append(v.Parameters, marked{Text: text, Differs: known && was != e.Sysctls[name], Same: known && was == e.Sysctls[name]})
+		v.Parameters = append(v.Parameters, marked{Text: text, Differs: known && !alike, Same: known && alike})
 	}
 	return v
 }

@@ -31,15 +31,45 @@ func machine(m record.Machine) string {
 	return cmp.Or(join(parts), "a machine that the run file does not describe")
 }
 
+// machines returns the machines that were measured.
+func machines(res analysis.Result) []record.Machine {
+	if !res.Elsewhere {
+		return []record.Machine{res.Run.Machine}
+	}
+	var all []record.Machine
+	for _, r := range res.Rows() {
+		for _, e := range r.Endpoints {
+			if e.Machine != nil {
+				all = append(all, *e.Machine)
+			}
+		}
+	}
+	return record.Each(record.Gather(all, machine), func(alike []record.Machine) record.Machine { return alike[0] })
+}
+
+// ofMachines returns a fact about the machines that were measured, if it is the same for all.
+func ofMachines(res analysis.Result, fact func(record.Machine) string) string {
+	if alike := record.Gather(machines(res), fact); len(alike) == 1 {
+		return fact(alike[0][0])
+	}
+	return ""
+}
+
 // ranOn describes the machine and the platforms of the networks.
 func ranOn(res analysis.Result) string {
-	parts := []string{machine(res.Run.Machine)}
+	var parts []string
+	if !res.Elsewhere {
+		parts = append(parts, machine(res.Run.Machine))
+	}
 	for _, r := range res.Rows() {
 		for _, e := range r.Endpoints {
 			if on := placeOf(e); on != "" {
 				parts = record.AddNew(parts, on)
 			}
 		}
+	}
+	if res.Elsewhere {
+		parts = append(parts, "nettoll itself ran on "+machine(res.Run.Machine))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -177,8 +207,15 @@ func precision(res analysis.Result) string {
 	}
 	text := reached + " primary " + plural(a.Asked, "figure") + " reached ±" + analysis.Percent(a.Wanted)
 	all := "all of them"
-	if a.Unforeseen > 0 {
+	switch {
+	case a.Unforeseen > 0:
 		all = fmt.Sprintf("all but %d of them", a.Unforeseen)
+	case a.Asked == 1:
+		all = "it"
+	case a.Narrow == a.Asked-1:
+		all = "the other one"
+	case a.Narrow > 0:
+		all = "the others"
 	}
 	switch {
 	case a.Rounds > analysis.MostRounds:
@@ -201,13 +238,17 @@ func about(s float64) string {
 	return d.Round(time.Second).String()
 }
 
-// legend explains the signs in tables.
-func legend(res analysis.Result) string {
+// legend explains the signs in tables. narrow says that these have no room for some intervals.
+func legend(res analysis.Result, narrow bool) string {
 	if res.Level == 0 || len(res.Scenarios) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Figures and changes are shown with their %s intervals; changes are paired by round. The sign = means the same within %s (the whole interval lies within that), ? means not known, and untested and %s mean too few rounds.",
-		plan.Ratio(res.Level), analysis.Percent(res.Margin), noSpread)
+	where := ""
+	if narrow {
+		where = ", where there is room for them"
+	}
+	return fmt.Sprintf("Figures and changes are shown with their %s intervals%s; changes are paired by round. The sign = means the same within %s (the whole interval lies within that), ? means not known, and untested and %s mean too few rounds.",
+		plan.Ratio(res.Level), where, analysis.Percent(res.Margin), noSpread)
 }
 
 // multiplicity reports how many comparisons were made, how many of them chance alone would
@@ -262,7 +303,7 @@ func costsDiffer(res analysis.Result) bool {
 }
 
 // boldRemark explains bold changes.
-const boldRemark = "A change in bold is a primary difference that holds jointly with all others; other changes are descriptive only."
+const boldRemark = "A change in bold is a primary difference that holds jointly with all others; changes of the CPU cost are a family of their own, and all others are descriptive only."
 
 func primaryCount(n int) string {
 	if n == 1 {

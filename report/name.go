@@ -36,8 +36,12 @@ func (p *phrases) some(texts ...string) {
 // titleOf describes where and how cells were measured. Hosts that are namespaces of one
 // machine are named so in every heading: there is no network card between them.
 func titleOf(c record.Cell, namespaces analysis.Namespaces) string {
+	same := "client and server on the same CPU"
+	if c.Hosts > 1 && !namespaces {
+		same = "client and server on one CPU of each host"
+	}
 	placements := map[string]string{
-		record.PlacementSame: "client and server on the same CPU", record.PlacementDistinct: "client and server on different CPUs",
+		record.PlacementSame: same, record.PlacementDistinct: "client and server on different CPUs",
 		record.PlacementFree: "client and server on any CPU",
 	}
 	var parts phrases

@@ -29,7 +29,7 @@ func writeOpenMetrics(w io.Writer, res analysis.Result, _ Options) error {
 	var b strings.Builder
 	b.WriteString("# TYPE nettoll_run info\n# HELP nettoll_run The run that the figures belong to.\n")
 	fmt.Fprintf(&b, "nettoll_run_info{id=%s,suite=%s,version=%s,kernel=%s} 1\n", labelValue(res.Run.ID), labelValue(res.Run.Suite),
-		labelValue(res.Run.Version), labelValue(res.Run.Machine.Kernel))
+		labelValue(res.Run.Version), labelValue(ofMachines(res, func(m record.Machine) string { return m.Kernel })))
 	families := slices.Concat(record.Each(record.Kinds(), func(k record.Kind) []family { return metricFamilies(k, res) })...)
 	for _, f := range append(families, trialFamily(res)) {
 		if len(f.samples) == 0 {

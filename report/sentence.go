@@ -335,7 +335,7 @@ func (g group) latencyClause(f analysis.Figure) string {
 	c, ends := primaryComparison(f)
 	longer := "longer"
 	if !rises(*c) {
-		longer = "shorter"
+		longer = "less time"
 	}
 	size := byHowMuch(*c) + " " + longer
 	if byFactor(*c) {

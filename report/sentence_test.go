@@ -35,8 +35,8 @@ func TestSentencesOfDifferences(t *testing.T) {
 		others int // comparisons in addition to the two
 		says   []string
 	}{
-		{"less", half, 8, 0, []string{"n has a throughput 4.8–7.5 Gbit/s lower than native's; a transaction takes 9.6–14.9 µs shorter."}},
-		{"may be less", half, 8, 30, []string{"n may have a throughput 4.8–7.5 Gbit/s lower than native's (not certain given 32 comparisons); a transaction may take 9.6–14.9 µs shorter (not certain given 32 comparisons)."}},
+		{"less", half, 8, 0, []string{"n has a throughput 4.8–7.5 Gbit/s lower than native's; a transaction takes 9.6–14.9 µs less time."}},
+		{"may be less", half, 8, 30, []string{"n may have a throughput 4.8–7.5 Gbit/s lower than native's (not certain given 32 comparisons); a transaction may take 9.6–14.9 µs less time (not certain given 32 comparisons)."}},
 		{"not known", func(round int) float64 { return float64(round % 3) }, 8, 0,
 			[]string{"n: not known whether it moves more or less than native (−5.00…+10.0 Gbit/s); not known whether a transaction takes longer or shorter (−10.0…+20.0 µs)."}},
 		{"the same", func(round int) float64 {
@@ -739,7 +739,7 @@ func TestSentence(t *testing.T) {
 			"bridge: not known whether it makes more or fewer transactions than native (−46…+11%)."},
 		{"more, for less", []analysis.Scenario{stream(ratio(1.02, 1.04, 1.06, different, different), ratio(0.91, 0.93, 0.95, different, different), ratio(0.93, 0.96, 0.98, different, different))},
 			"bridge reaches 104% (102–106%) of native throughput for 5–9% less CPU per GB."},
-		{"only time", []analysis.Scenario{rr(ratio(0.88, 0.9, 0.92, different, different), -2.5e-6, -2e-6, -1.5e-6)}, "bridge: a transaction takes 1.5–2.5 µs shorter."},
+		{"only time", []analysis.Scenario{rr(ratio(0.88, 0.9, 0.92, different, different), -2.5e-6, -2e-6, -1.5e-6)}, "bridge: a transaction takes 1.5–2.5 µs less time."},
 		{"as long", []analysis.Scenario{rr(ratio(0.98, 1, 1.02, same, same), 0, 0, 0)}, "bridge: a transaction takes the same time within 5% (−2…+2%)."},
 		{"two rounds", []analysis.Scenario{stream(ratio(2.82, 2.82, 2.82, untested, untested), nil, nil)}, "bridge has too few rounds to be compared with native."},
 		{"two rounds of one of them", []analysis.Scenario{stream(less, nil, nil), rr(ratio(1.2, 1.2, 1.2, untested, untested), 0, 0, 0)},
@@ -849,7 +849,7 @@ func TestSmallMachine(t *testing.T) {
 // TestLevelIsNotRounded checks that intervals of a high level are not called certain.
 func TestLevelIsNotRounded(t *testing.T) {
 	for level, want := range map[float64]string{0.95: "95%", 0.999: "99.9%", 0.99999: "99.999%"} {
-		if got := legend(analysis.Result{Level: level, Margin: 0.05, Scenarios: make([]analysis.Scenario, 1)}); !strings.Contains(got, " "+want+" intervals") {
+		if got := legend(analysis.Result{Level: level, Margin: 0.05, Scenarios: make([]analysis.Scenario, 1)}, false); !strings.Contains(got, " "+want+" intervals") {
 			t.Errorf("%v: %s", level, got)
 		}
 	}

@@ -281,6 +281,8 @@ func matrixTables(s analysis.Sweep, k record.Kind, marks map[string][]int) []tab
 				}
 				if shows, _, c := compared(sc, f); c != nil {
 					shown.Spread = shows
+				} else if !l.Native {
+					shown.Spread = ""
 				}
 				known = known || ok
 				out.Cells = append(out.Cells, shown)

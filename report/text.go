@@ -8,9 +8,10 @@ import (
 
 // page collects the lines for a terminal.
 type page struct {
-	b     strings.Builder
-	width int
-	color bool
+	b      strings.Builder
+	width  int
+	color  bool
+	narrow bool // some intervals have been left out
 }
 
 // writeText writes for a terminal: sentences first, then one table for each group of scenarios,
@@ -39,13 +40,13 @@ func writeText(w io.Writer, d document, o Options) error {
 		p.paragraph("", dim, capital(run)+".")
 	}
 	p.paragraph("", dim, rounds(res)+" "+ending(res))
-	if anyLoops(res) {
-		p.paragraph("", dim, loopRemark)
+	if loops := loopRemark(res); loops != "" {
+		p.paragraph("", dim, loops)
 	}
 	if anyUnlike(res) {
 		p.paragraph("", dim, windowsRemark)
 	}
-	p.paragraph("", dim, legend(res))
+	p.paragraph("", dim, legend(res, p.narrow))
 	p.paragraph("", dim, multiplicity(res))
 	if p.color {
 		p.paragraph("", dim, boldRemark)

@@ -38,6 +38,7 @@ type textTable struct {
 	cells  [][][parts]piece // by line and column
 	status [][]string       // in place of figures
 	shown  [][parts]bool    // by column
+	narrow bool             // some intervals are not shown
 	color  bool
 	bars   textBars // without columns if there is no room
 }
@@ -230,9 +231,10 @@ func (t *textTable) heading(i int, words [parts]string, widths *[parts]int) stri
 func (p *page) results(table table) {
 	t := newTextTable(table, p.color)
 	hidden := t.fit(p.width)
+	p.narrow = p.narrow || t.narrow
 	p.b.WriteString(t.grid().String())
 	if len(hidden) > 0 {
-		p.paragraph("  ", dim, "Not shown at this width: "+strings.Join(hidden, ", ")+".")
+		p.paragraph("  ", dim, "Not shown at this width: "+strings.Join(hidden, "; ")+".")
 	}
 }
 
@@ -380,6 +382,7 @@ func (t *textTable) fit(width int) (hidden []string) {
 			}
 			before := t.visible(i)
 			t.shown[i][r.part] = false
+			t.narrow = t.narrow || r.part == valueSpread || r.part == ratioSpread
 			if before && !t.visible(i) {
 				hidden = append(hidden, c.Title)
 			}
