@@ -105,7 +105,7 @@ func start(ctx context.Context, name string, env []string, c platform.Command, b
 	if c.Stderr == nil {
 		p.cmd.Stderr = &p.Errors
 	}
-	err = ctx.Err()
+	err = context.Cause(ctx)
 	if err == nil {
 		err = begin(p.cmd, p.Over())
 	}
