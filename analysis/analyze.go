@@ -498,7 +498,7 @@ func runDoubts(f *record.File, res Result, in circumstances) (out warnings) {
 			"other work used %s of the machine's %s between trials: a receiver that waits for a CPU is woken less often, so networks may differ less from native than on a quiet machine", oneline.Number(used, 2), all)
 	}
 	if f.Truncated > 0 {
-		out.add(WarnTruncated, "resume this run (--resume)",
+		out.add(WarnTruncated, "resume this run (--resume FILE)",
 			"the last line is incomplete (%d bytes are left out): the process died while writing it", f.Truncated)
 	}
 	text := map[string]string{
@@ -508,7 +508,7 @@ func runDoubts(f *record.File, res Result, in circumstances) (out warnings) {
 	if text != "" && res.EndDetail != "" {
 		text += " (" + res.EndDetail + ")"
 	}
-	then := "resume this run (--resume)"
+	then := "resume this run (--resume FILE)"
 	if _, orderly := ending(f); !orderly {
 		text = "the run did not finish cleanly"
 	} else if in.gaveUp {

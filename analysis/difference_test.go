@@ -159,3 +159,17 @@ func TestPackagesOfOwnCPUs(t *testing.T) {
 		}
 	}
 }
+
+// TestCongestionIsRuledOut checks that congestion controls that differ, as do the defaults that they follow from, are named as one.
+func TestCongestionIsRuledOut(t *testing.T) {
+	with := func(control string) ([]record.Endpoint, []record.Flow) {
+		return []record.Endpoint{{Role: "client", Sysctls: map[string]string{"net.ipv4.tcp_congestion_control": control}}},
+			[]record.Flow{{Bytes: 1, TCP: &record.TCPInfo{Congestion: control}}}
+	}
+	ends, flows := with("bbr")
+	baseEnds, baseFlows := with("cubic")
+	all := differences(ends, flows, baseEnds, baseFlows)
+	if got := levelling(streamCell("bridge"), ends, baseEnds, all, record.Settings{}); len(all) != 2 || got != "measure with --congestion NAME to rule that out" {
+		t.Errorf("%+v: %q", all, got)
+	}
+}

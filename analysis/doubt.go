@@ -92,7 +92,8 @@ type bound struct {
 	end       string
 	gaveUp    bool    // all cells: a resumed run would end at once
 	maxRounds int     // limit of rounds; 0 means none
-	budget    float64 // limit of time in seconds; 0 means none
+	budget    float64 // limit of time of each process in seconds; 0 means none
+	done      int     // rounds
 	round     float64 // seconds per round on average; 0 if unknown
 }
 
@@ -111,9 +112,12 @@ func (b bound) more(rounds int) string {
 	if b.maxRounds > 0 && b.maxRounds < rounds {
 		limit = fmt.Sprintf(" --max-rounds %d", rounds)
 	}
-	took, budget := b.round*float64(rounds), ""
-	if b.budget > 0 && took > b.budget {
-		budget = " --time-budget " + Budget(took)
+	took, left := b.round*float64(rounds), b.round*float64(rounds-b.done)
+	within := func(took float64) string {
+		if b.budget > 0 && took > b.budget {
+			return " --time-budget " + Budget(took)
+		}
+		return ""
 	}
 	switch b.end {
 	case record.EndPrecision:
@@ -124,9 +128,9 @@ func (b bound) more(rounds int) string {
 		}
 		return "allow more time (--time-budget" + limit + ")"
 	case record.EndMaxRounds:
-		return fmt.Sprintf("allow more rounds (--max-rounds %d%s)", rounds, budget)
+		return fmt.Sprintf("allow more rounds (--max-rounds %d%s)", rounds, within(took))
 	}
-	return "resume this run (--resume FILE" + limit + budget + ")"
+	return "resume this run (--resume FILE" + limit + within(left) + ")"
 }
 
 // Budget formats seconds as a time limit that leaves a tenth to spare.
@@ -225,7 +229,7 @@ func levelling(c record.Cell, ends, baseEnds []record.Endpoint, what []differenc
 		}
 	}
 	if c.Options.Congestion == "" && differs("congestion control") {
-		level("--congestion NAME", "congestion control")
+		level("--congestion NAME", "congestion control", "net.ipv4.tcp_congestion_control")
 	}
 	if set.Turns && differs(cpuPackage) { // networks that stand alone are given the same CPUs
 		level("--turns=false", cpuPackage)
@@ -280,7 +284,7 @@ func doubts(row Row, c series, in circumstances) warnings {
 		case len(basePoints) == 0:
 			out.add(WarnNoNative, "see why "+base+" was not measured; without it nothing can be said about cost",
 				"there is no measured trial of %s to compare with", c.cell.Against().Network)
-		case missing == len(points):
+		case missing > 0 && missing == len(points):
 			out.add(WarnNoNative, "see why "+base+" was not measured in these rounds; without it nothing can be said about cost",
 				"no round has measured trials of both this network and %s", base)
 		case missing > 0:
@@ -300,7 +304,7 @@ func doubts(row Row, c series, in circumstances) warnings {
 	}
 	changed := changes(ok)
 	if unlike := unlikeMachines(row.Endpoints, changed); len(unlike) > 0 {
-		turn := "the machines swapped"
+		turn := "swapping the machines"
 		if slices.Contains([]string{record.TCPStream, record.UDPStream}, c.cell.Workload) {
 			turn = "-R"
 		}
@@ -404,7 +408,7 @@ func carried(c series, in circumstances) (out warnings) {
 		texts := record.Gather(said, func(w of) string { return w.shape })
 		advice := carriedAdvice[same[0].Code]
 		if same[0].Code == record.WarnStarved {
-			advice += longer(c.ok())
+			advice += longer(c.trials)
 		}
 		for _, text := range texts {
 			alike := record.Those(same, func(w of) bool { return w.shape == text[0].shape })

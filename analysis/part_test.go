@@ -176,6 +176,22 @@ func TestCellsWithoutPart(t *testing.T) {
 	}
 }
 
+// TestCellsWithoutPartBesideSuch checks that a baseline that was in no part either goes before the nearest.
+func TestCellsWithoutPartBesideSuch(t *testing.T) {
+	var trials []record.Trial
+	for i := 1; i <= 6; i++ {
+		some := []record.Trial{partTrial("host", i, 0, 10e9), partTrial("docker:bridge", i, 0, 5e9), partTrial("host", i, 1, 40e9)}
+		for k, order := range []int{1, 9, 10} {
+			some[k].Order = order
+		}
+		trials = append(trials, some...)
+	}
+	row := rowOf(t, Analyze(fileOf(trials...)), "docker:bridge")
+	if c := row.Figures[0].Ratio; c == nil || c.N != 6 || math.Abs(c.Value-0.5) > 1e-9 {
+		t.Errorf("the ratio is %+v, want 0.5", c)
+	}
+}
+
 // TestGivenUpByRounds checks that failures of a baseline count by rounds.
 func TestGivenUpByRounds(t *testing.T) {
 	of := func(outcomes ...string) (trials []record.Trial) {

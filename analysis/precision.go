@@ -44,6 +44,7 @@ func newCircumstances(res Result, all []series) circumstances {
 		in.reached[c.cell] = precision(c, res.Limits, compared)
 		in.last = max(in.last, c.last())
 	}
+	in.done = in.last
 	in.needed = neededBaselines(all)
 	for _, c := range all {
 		r := in.reached[c.cell]

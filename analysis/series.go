@@ -89,10 +89,12 @@ func (s *series) beside(c *series, seen func(t, of *record.Trial) *record.Trial)
 			own.trials = append(own.trials, parts...)
 			continue
 		}
-		for _, t := range parts {
-			if t.Part == of.Part || of.Part == 0 && t == nearestTrial(parts, of) {
-				own.trials = append(own.trials, seen(t, of))
-			}
+		t, beside := record.First(parts, func(t *record.Trial) bool { return t.Part == of.Part })
+		if !beside && of.Part == 0 {
+			t = nearestTrial(parts, of)
+		}
+		if t != nil {
+			own.trials = append(own.trials, seen(t, of))
 		}
 	}
 	return &own

@@ -372,7 +372,7 @@ func newEndpoint(network string, e, base record.Endpoint, used, baseUsed []strin
 		short := name[strings.LastIndexByte(name, '.')+1:]
 		text, alike := short+" "+e.Sysctls[name], was == e.Sysctls[name]
 		if short == "tcp_congestion_control" {
-			alike = alike && slices.Equal(used, baseUsed)
+			alike = alike && (len(used) == 0 || len(baseUsed) == 0 || slices.Equal(used, baseUsed))
 			text = "the machine's default congestion control: " + e.Sysctls[name]
 			if len(used) > 0 {
 				text = "congestion control in use: " + join(used)

@@ -73,11 +73,11 @@ func publishedPart(ctx context.Context, s *plumb.Site, h *plumb.Host) (b plumb.B
 	if err := s.Bridge(ctx, h, bridge, h.Uplink().MTU, plumb.Attachment{Gateway: true}); err != nil {
 		return b, err
 	}
-	if err := h.BridgeNetfilter(true); err != nil { // as Docker has it
-		return b, err
-	}
 	if h.Index > 0 { // it has neighbours only
 		return b, nil
+	}
+	if err := h.BridgeNetfilter(true); err != nil { // as in the lab
+		return b, err
 	}
 	rules, err := s.AddDockerRules(h, bridge)
 	if err != nil {

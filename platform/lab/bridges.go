@@ -8,8 +8,9 @@ import (
 	"nettoll/internal/netns"
 )
 
-// startTime is how long an engine may take to load the modules that it needs, from when the lab says that it starts one.
-const startTime = time.Minute
+// startTime is how long an engine may take to load the modules that it needs, from when the lab says that it starts one: some load
+// them only with the first network, or when they join a swarm.
+const startTime = 5 * time.Minute
 
 // keepBridges returns a function that has packets on the bridges of the machine go on to meet no rules, if they met none when it was
 // called: where br_netfilter is not loaded, dockerd may load it, and it is then turned on in all network namespaces. Packets between
