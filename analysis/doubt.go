@@ -133,10 +133,12 @@ func (b bound) more(rounds int) string {
 	return "resume this run (--resume FILE" + limit + within(left) + ")"
 }
 
-// Budget formats seconds as a time limit that leaves a tenth to spare.
+// Budget formats seconds as the value of --time-budget that leaves a tenth to spare: none, where that is more than suites may ask for.
 func Budget(seconds float64) string {
 	d := time.Duration(min(seconds*1.1, 1e9)) * time.Second
 	switch {
+	case d > plan.MostBudget:
+		return "0 --yes"
 	case d < time.Minute:
 		return (d.Truncate(5*time.Second) + 5*time.Second).String()
 	case d < time.Hour:

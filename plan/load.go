@@ -453,6 +453,9 @@ func (s Suite) YAML() (string, error) {
 	if s.Warmup == 0 { // a missing key means the default
 		out += "warmup: 0s\n"
 	}
+	if s.Budgeted() && s.TimeBudget == 0 { // likewise
+		out += "time_budget: 0s\n"
+	}
 	return out, nil
 }
 

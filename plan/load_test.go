@@ -335,7 +335,9 @@ func TestYAML(t *testing.T) {
 	all.Conditions = Conditions{"offload": {"on", "off"}, "mtu": {1500, 9000}, "rules": {7}, "normalize": {false, true}}
 	cold := all
 	cold.Warmup = 0
-	suites := []Suite{all, cold}
+	unlimited, err := Load("x.yaml", strings.NewReader("name: unlimited\nnetworks: [bridge]\ntime_budget: 0s\n"))
+	iferr.Fatal(t, err)
+	suites := []Suite{all, cold, unlimited}
 	for _, name := range Names() {
 		s := embedded(t, name)
 		suites = append(suites, s)
@@ -350,6 +352,9 @@ func TestYAML(t *testing.T) {
 		}
 		if diff := cmp.Diff(s, again, cmpopts.IgnoreUnexported(Suite{})); diff != "" {
 			t.Errorf("%s: %s in\n%s", s.Name, diff, text)
+		}
+		if s.Budgeted() && !again.Budgeted() {
+			t.Errorf("%s: it has the usual time budget now:\n%s", s.Name, text)
 		}
 	}
 }

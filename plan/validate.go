@@ -25,6 +25,8 @@ const (
 	MaxProcesses = (MaxServers*record.PortBlock - 1) / 2
 	// MostRounds is how many rounds a run can have.
 	MostRounds = 10_000
+	// MostBudget is the longest time budget.
+	MostBudget = maxTime
 
 	allPorts  = record.LastPort - record.FirstPort + 1
 	minWindow = 10 * time.Millisecond // the step of the kernel's clock of CPU time

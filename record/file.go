@@ -47,6 +47,17 @@ func (f *File) Here() bool {
 	return !others
 }
 
+// Versions returns the versions of nettoll that began and resumed the run, each once.
+func (f *File) Versions() []string {
+	all := []string{f.Run.Version}
+	for _, r := range f.Resumes {
+		if r.Version != "" {
+			all = AddNew(all, r.Version)
+		}
+	}
+	return all
+}
+
 // Limits returns the settings in force at the end of the run: those of
 // the last process that resumed it, or else the run's own.
 func (f *File) Limits() Settings {

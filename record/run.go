@@ -80,7 +80,13 @@ type Venue struct {
 	NodeAgent      bool   `json:"node_agent,omitempty"` // or node_daemons or node_privileged, which imply it
 	Expect         string `json:"expect,omitempty"`
 	PodCPUs        int    `json:"pod_cpus,omitempty" most:"1e6"`
+	// Engines are the addresses of the user's engines, in order, as far as they were given (--docker-host).
+	Engines []string `json:"engines,omitempty"`
 }
+
+// DefaultRate is how many transactions of paced_rr begin in a second on each connection unless a cell says otherwise: so few that the
+// latency is that of an idle network.
+const DefaultRate = 1000
 
 // DefaultEqualWithin is the difference from the baseline that counts as none unless a run sets another.
 const DefaultEqualWithin = 0.05

@@ -23,7 +23,6 @@ import (
 	"nettoll/platform/lab"
 	"nettoll/record"
 	"nettoll/runner"
-	"nettoll/sampler"
 	"nettoll/workload"
 )
 
@@ -95,7 +94,7 @@ func found(name, how string, err error) finding {
 
 // doctor tries everything if there is a lab, and otherwise only what needs none.
 func (a *app) doctor(ctx context.Context, labless error, asJSON bool) error {
-	m, err := sampler.Machine("/proc", "/sys")
+	m, err := machineHere()
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -148,7 +149,7 @@ func TestBesideForeignCluster(t *testing.T) {
 			t.Errorf("it does not say that it measures on %s…, namespace open, nodes alpha, beta:\n%s", want, p.err.String())
 		}
 		file := good(t, path)
-		if v := file.Run.Settings.Venue; v == nil || *v != (record.Venue{NodeAgent: true, Expect: "vxlan"}) {
+		if v := file.Run.Settings.Venue; !reflect.DeepEqual(v, &record.Venue{NodeAgent: true, Expect: "vxlan"}) {
 			t.Errorf("the run file says of the cluster: %+v", v)
 		}
 		if want := 2 * 3 * 2; len(file.Trials) != want { // on one node and two, three networks, two workloads

@@ -227,7 +227,7 @@ func (f *runFlags) hold(cells []record.Cell, by map[string]workload.Tool) ([]rec
 	f.rate = uint64(rate)
 	for i := range cells {
 		c := &cells[i]
-		if !f.crosses(*c) {
+		if !f.crosses(*c) && !f.crosses(c.Against()) { // a network of the lab can be compared with one that crosses
 			continue
 		}
 		flows := c.Pairs() * max(c.Options.Streams, 1)
@@ -241,7 +241,11 @@ func (f *runFlags) hold(cells []record.Cell, by map[string]workload.Tool) ([]rec
 				c.Options.Bandwidth = each
 			}
 		case c.Workload == record.TCPRR || c.Workload == record.UDPRR || c.Workload == record.PacedRR:
-			most := flows * cmp.Or(c.Options.Rate, busiest) * 8 * (max(c.Options.RequestSize, c.Options.ResponseSize, 1) + wireOverhead)
+			each := busiest
+			if c.Workload == record.PacedRR {
+				each = cmp.Or(c.Options.Rate, record.DefaultRate)
+			}
+			most := flows * each * 8 * (max(c.Options.RequestSize, c.Options.ResponseSize, 1) + wireOverhead)
 			if uint64(most) > f.rate {
 				return nil, usagef("--%s %s: %s can send up to %vbit/s there; use paced_rr with a --rate, fewer clients, smaller requests, or a higher ceiling",
 					maxRate, f.ceiling, workloadText(*c), plan.BitRate(most))

@@ -171,6 +171,9 @@ func sameVenue(was, is *record.Venue) error {
 			return usagef("--resume: the run began without %s; leave it out", flag)
 		}
 	}
+	if began := strings.Join(was.Engines, " --docker-host "); len(was.Engines) > 0 && !slices.Equal(was.Engines, is.Engines) {
+		return usagef("--resume: the run began with --docker-host %s; give the same, in this order", began)
+	}
 	return nil
 }
 

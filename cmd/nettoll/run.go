@@ -391,9 +391,16 @@ func reachable(flag, path string) error {
 	return nil
 }
 
+// machineHere describes the machine, and whether nettoll is root there.
+func machineHere() (record.Machine, error) {
+	m, err := sampler.Machine("/proc", "/sys")
+	m.Root = lab.AsRoot() || !lab.Inside() && netns.IsRoot()
+	return m, err
+}
+
 // measure makes a new run file and fills it, inside the lab if the run needs one.
 func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells []record.Cell, set record.Settings) error {
-	m, err := sampler.Machine("/proc", "/sys")
+	m, err := machineHere()
 	if err != nil {
 		return err
 	}
@@ -413,7 +420,6 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 	for _, left := range plan.Undriven(suite, f.known()) {
 		fmt.Fprintf(a.stderr, "note: %s is left out: %s\n", left.Network, left.Reason)
 	}
-	m.Root = lab.AsRoot() || !lab.Inside() && netns.IsRoot()
 	tools, _ := versions(ctx, cells, toolByName(a.paths))
 	run := record.Run{
 		ID: newID(), Started: now.UTC(), Version: origin.Version(), Note: suite.Note,

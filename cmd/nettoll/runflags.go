@@ -269,7 +269,7 @@ func (f *runFlags) venue(cells []record.Cell) *record.Venue {
 	if len(ofEngines(cells)) == 0 && len(ofClusters(cells)) == 0 {
 		return nil
 	}
-	return &record.Venue{PrivateEngine: f.private, PrivateCluster: f.cluster, NodeAgent: f.observing(), Expect: f.expect, PodCPUs: f.podCPUs}
+	return &record.Venue{PrivateEngine: f.private, PrivateCluster: f.cluster, NodeAgent: f.observing(), Expect: f.expect, PodCPUs: f.podCPUs, Engines: f.at}
 }
 
 // nearest suggests the known name that was probably meant.

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -154,8 +155,24 @@ func TestVenue(t *testing.T) {
 		"kubernetes:pod": {PrivateEngine: true, NodeAgent: true, Expect: "vxlan", PodCPUs: 2},
 	} {
 		got := f.venue([]record.Cell{{Network: "host"}, {Network: network}})
-		if (got == nil) != (want == nil) || got != nil && *got != *want {
+		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, want %+v", network, got, want)
+		}
+	}
+}
+
+// TestSameEngines checks that a run goes on only on the engines that it began on, in the same order: its figures are of one direction.
+func TestSameEngines(t *testing.T) {
+	on := func(engines ...string) *record.Venue { return &record.Venue{Engines: engines} }
+	for _, c := range []struct {
+		was, is *record.Venue
+		good    bool
+	}{
+		{on("a", "b"), on("a", "b"), true}, {on("a", "b"), on("b", "a"), false}, {on("a"), on(), false}, {on("a"), on("b"), false},
+		{on(), on("a"), true}, // where it began is not known
+	} {
+		if err := sameVenue(c.was, c.is); (err == nil) != c.good || err != nil && !strings.Contains(err.Error(), "--docker-host a") {
+			t.Errorf("%v, then %v: %v", c.was.Engines, c.is.Engines, err)
 		}
 	}
 }

@@ -230,7 +230,7 @@ func (r *relay) run(signals <-chan os.Signal, done, ready <-chan struct{}) {
 			}
 			continue
 		case <-done:
-			done, s = nil, syscall.SIGINT
+			done, s = nil, syscall.SIGTERM // SIGINT is ignored by what a shell without job control runs in the background
 		case s = <-signals:
 			if request != nil && again == nil && s != syscall.SIGTSTP {
 				r.killed.Store(true)

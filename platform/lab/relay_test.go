@@ -33,3 +33,21 @@ func TestOneRequestIsPassedOnOnce(t *testing.T) {
 		t.Errorf("%v was passed on, too", s)
 	}
 }
+
+// TestEndOfTheCallerIsPassedOn checks that a caller that is done ends what is inside, also where that ignores SIGINT.
+func TestEndOfTheCallerIsPassedOn(t *testing.T) {
+	inside, err := os.FindProcess(os.Getpid())
+	iferr.Fatal(t, err)
+	heard := make(chan os.Signal, 8)
+	signal.Notify(heard, syscall.SIGTERM)
+	defer signal.Stop(heard)
+	signal.Ignore(syscall.SIGINT)
+	defer signal.Reset(syscall.SIGINT)
+	done, ready := make(chan struct{}), make(chan struct{})
+	go (&relay{inside: inside}).run(make(chan os.Signal), done, ready)
+	close(done)
+	close(ready)
+	if s := <-heard; s != syscall.SIGTERM {
+		t.Errorf("%v was passed on", s)
+	}
+}

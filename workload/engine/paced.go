@@ -7,10 +7,6 @@ import (
 	"nettoll/record"
 )
 
-// defaultRate is far below the capacity of any network, so that the latency is that of a path at
-// rest.
-const defaultRate = 1000 // transactions per second
-
 // pacedRR makes transactions that are due at equal intervals, whether or not the network keeps up:
 // an open loop. Each flow makes one at a time on one connection. A request that becomes due while
 // another waits for its response is sent right after that response, and its latency counts from
@@ -26,7 +22,7 @@ func pacedRR() traffic {
 		meeting:   overTCP(),
 		honours:   []string{"streams", "window", "congestion", "request-size", "response-size", "rate"},
 		sizes:     requestResponse(),
-		options:   func(o *record.Options) { o.Rate = cmp.Or(o.Rate, defaultRate) },
+		options:   func(o *record.Options) { o.Rate = cmp.Or(o.Rate, record.DefaultRate) },
 		flows:     each(exchange),
 		rests:     answerRest,
 		exchanged: requestAndResponse,

@@ -65,9 +65,6 @@ var modes = map[string]mode{
 const (
 	// smallest is the size of sockperf's header, in bytes. It sends no more over TCP than over UDP.
 	smallest = 14
-	// rate is the default in transactions per second: low enough that the latency is that of an
-	// idle network.
-	rate = 1000
 
 	hesitation = 2100 * time.Millisecond // between sockperf's start and its first message
 	warmup     = 400 * time.Millisecond  // left out of latencies by sockperf
@@ -107,7 +104,7 @@ func window(job workload.Job) time.Duration {
 func rateOf(job workload.Job) (told int, requested float64) {
 	switch {
 	case job.Workload == record.PacedRR:
-		told = cmp.Or(job.Options.Rate, rate)
+		told = cmp.Or(job.Options.Rate, record.DefaultRate)
 		return told, float64(told)
 	case job.Options.Bandwidth > 0:
 		requested = float64(job.Options.Bandwidth) / 8 / float64(sizeOf(job))
