@@ -3,9 +3,9 @@ package main
 import (
 	"errors"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
