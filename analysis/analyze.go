@@ -489,8 +489,8 @@ func runDoubts(f *record.File, res Result, in circumstances) (out warnings) {
 		out.add(WarnMoved, "measure again, and leave the governor as it is meanwhile",
 			"the clock frequency of the CPUs was chosen by cpufreq %s when the run began, and by %s later: figures of different rounds are not those of the same machine", f.Run.Machine.Power.Frequency(), e.Frequency)
 	}
-	if all := f.Versions(); len(all) > 1 {
-		out.add(WarnMoved, "measure again with one version",
+	if all := f.Versions; len(all) > 1 {
+		out.add(WarnVersions, "measure again with one version",
 			"the rounds were measured by several versions of nettoll: %s", strings.Join(all, ", "))
 	}
 	if used, cpus := othersUse(f); used > busyLimit*float64(cpus) {

@@ -42,6 +42,7 @@ const (
 	WarnUnstationary  = "not-stationary"         // the window differs between its beginning and its end
 	WarnUnlike        = "unlike-machines"        // the ends are on machines of different kinds
 	WarnMoved         = "moved"                  // the machines are not the same in all trials
+	WarnVersions      = "several-versions"       // of nettoll measured the rounds
 )
 
 // Limits above which a doubt is reported.
@@ -137,7 +138,7 @@ func (b bound) more(rounds int) string {
 func Budget(seconds float64) string {
 	d := time.Duration(min(seconds*1.1, 1e9)) * time.Second
 	switch {
-	case d > plan.MostBudget:
+	case d >= plan.MostBudget:
 		return "0 --yes"
 	case d < time.Minute:
 		return (d.Truncate(5*time.Second) + 5*time.Second).String()

@@ -472,6 +472,20 @@ func TestWithstands(t *testing.T) {
 	}
 }
 
+// TestSeveralVersions checks that rounds by several versions of nettoll are doubted.
+func TestSeveralVersions(t *testing.T) {
+	f := fileOf(throughputTrial(streamCell("host"), 1, 1e9))
+	for _, c := range []struct {
+		versions []string
+		want     bool
+	}{{nil, false}, {[]string{"1.0.0"}, false}, {[]string{"1.0.0", "1.1.0"}, true}} {
+		f.Versions = c.versions
+		if has := slices.Contains(codes(Analyze(f).Warnings), WarnVersions); has != c.want {
+			t.Errorf("%v: the doubt is there: %v", c.versions, has)
+		}
+	}
+}
+
 // TestNoRoundHasBoth checks that nothing is said about a ratio where there is none.
 func TestNoRoundHasBoth(t *testing.T) {
 	var trials []record.Trial

@@ -22,12 +22,7 @@ func Resumable(cells []record.Cell, set record.Settings, known Known) error {
 	if err := CheckLimits(set); err != nil {
 		return fmt.Errorf("settings: %w", unadvised(err))
 	}
-	seen := map[record.Cell]bool{}
 	for i, c := range cells {
-		if seen[c] {
-			return fmt.Errorf("cells[%d], %s: it is there twice", i, c.Network)
-		}
-		seen[c] = true
 		suite, err := suiteOf(c, limits)
 		var possible []record.Cell
 		if err == nil {

@@ -80,9 +80,6 @@ func TestNotResumable(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	if err := Resumable([]record.Cell{good, good}, Settings(Default()), drivers()); err == nil || !strings.HasPrefix(err.Error(), "cells[1], bridge: it is there twice") {
-		t.Errorf("one cell twice: %v", err)
-	}
 	for n, ok := range map[int]bool{0: false, 1: true, 2*MaxCells + 1: false} {
 		cells := make([]record.Cell, n)
 		for i := range cells {

@@ -19,6 +19,8 @@ type File struct {
 	Trials  []Trial
 	Resumes []Resume
 	Ends    []End
+	// Versions are those of nettoll by which trials were measured, each once.
+	Versions []string
 	// Open means that the last complete line is not an end: a process began or resumed the run, and
 	// did not end in an orderly way. Timestamps cannot show this, since clocks may be set back.
 	Open bool
@@ -45,17 +47,6 @@ func (f *File) Here() bool {
 		}
 	}
 	return !others
-}
-
-// Versions returns the versions of nettoll that began and resumed the run, each once.
-func (f *File) Versions() []string {
-	all := []string{f.Run.Version}
-	for _, r := range f.Resumes {
-		if r.Version != "" {
-			all = AddNew(all, r.Version)
-		}
-	}
-	return all
 }
 
 // Limits returns the settings in force at the end of the run: those of

@@ -46,6 +46,7 @@ func TestEveryFieldSurvivesTheFile(t *testing.T) {
 		Ends:    []record.End{filled[record.End](t, 4)},
 	}
 	want.Resumes[0].Type, want.Ends[0].Type = record.TypeResume, record.TypeEnd
+	want.Versions = []string{want.Run.Version, want.Resumes[0].Version}
 	limits := filledRun(t).Settings
 	want.Resumes[0].Settings = &limits
 

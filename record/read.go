@@ -94,6 +94,13 @@ func (f *File) addTrial(t *Trial, spent *spending) {
 	f.Open = true
 	f.Trials = append(f.Trials, *t)
 	spent.trials += t.Elapsed
+	by := f.Run.Version
+	if n := len(f.Resumes); n > 0 {
+		by = f.Resumes[n-1].Version
+	}
+	if by != "" {
+		f.Versions = AddNew(f.Versions, by)
+	}
 }
 
 // add adds a line of any type, and returns what is wrong with it.

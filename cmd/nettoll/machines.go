@@ -225,9 +225,15 @@ func (f *runFlags) hold(cells []record.Cell, by map[string]workload.Tool) ([]rec
 		return nil, usagef("--%s %s: at least 1 bit/s is needed", maxRate, f.ceiling)
 	}
 	f.rate = uint64(rate)
+	held := map[record.Cell]bool{} // also networks of the lab that are compared with such that cross
+	for _, c := range cells {
+		if crosses, with := f.crosses(c), f.crosses(c.Against()); crosses || with {
+			held[c], held[c.Against()] = true, true
+		}
+	}
 	for i := range cells {
 		c := &cells[i]
-		if !f.crosses(*c) && !f.crosses(c.Against()) { // a network of the lab can be compared with one that crosses
+		if !held[*c] {
 			continue
 		}
 		flows := c.Pairs() * max(c.Options.Streams, 1)

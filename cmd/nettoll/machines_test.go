@@ -313,6 +313,13 @@ func TestHold(t *testing.T) {
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v", got, err)
 	}
+	// What is compared is held together, whichever of the two crosses.
+	theirs, base := across, lab
+	theirs.Network, theirs.Baseline = "ssh:vxlan", "vxlan"
+	base.Baseline = "vxlan"
+	if got, err := f.hold([]record.Cell{base, theirs}, toolByName(nil)); err != nil || !slices.Equal(got, []record.Cell{at(base, 50e6, 0), at(theirs, 50e6, 0)}) {
+		t.Errorf("%v, %v", got, err)
+	}
 	// A resumed run is given no ceiling again.
 	if most := held(got[:3]); most != 100e6 {
 		t.Errorf("the cells are held to %d bit/s together", most)

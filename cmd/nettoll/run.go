@@ -99,7 +99,7 @@ cannot be used; 130 when the run was interrupted.`,
 			if cells, err = f.hold(cells, toolByName(a.paths)); err != nil {
 				return err
 			}
-			f.shareOnlyCPU(cells)
+			cells = f.shareOnlyCPU(cells)
 			set := plan.Settings(suite)
 			set.SelfCheck, set.Venue = f.selfCheck, f.venue(cells)
 			if set.Congestion, err = congestion(f.outside(cells)); err != nil {
@@ -160,16 +160,17 @@ func yielding() error {
 }
 
 // shareOnlyCPU has client and server share the CPU of a machine that has only one, unless a placement was requested.
-func (f *runFlags) shareOnlyCPU(cells []record.Cell) {
+func (f *runFlags) shareOnlyCPU(cells []record.Cell) []record.Cell {
 	m, err := sampler.Machine("/proc", "/sys")
 	if err != nil || len(m.CPUs) != 1 || f.given("placement") || f.outside(cells) {
-		return
+		return cells
 	}
 	for i := range cells {
 		if cells[i].Placement == record.PlacementDistinct {
 			cells[i].Placement, f.shared = record.PlacementSame, true
 		}
 	}
+	return record.Distinct(cells, func(c record.Cell) record.Cell { return c })
 }
 
 // congestion returns the congestion control of TCP flows for which none is named, the same for the whole run. In a

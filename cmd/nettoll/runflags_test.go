@@ -177,6 +177,17 @@ func TestSameEngines(t *testing.T) {
 	}
 }
 
+// TestPasswordsAreNotWrittenDown checks what the run file has of the addresses of engines.
+func TestPasswordsAreNotWrittenDown(t *testing.T) {
+	for address, want := range map[string]string{
+		"tcp://me:secret@host:2375": "tcp://me@host:2375", "ssh://me@host": "ssh://me@host", "unix:///run/docker.sock": "unix:///run/docker.sock", "host": "host",
+	} {
+		if got := withoutPassword(address); got != want {
+			t.Errorf("%s: %s, want %s", address, got, want)
+		}
+	}
+}
+
 // TestSameTools checks what is refused of the tools of a run that is resumed, and what would fix it.
 func TestSameTools(t *testing.T) {
 	cells := []record.Cell{{Tool: "engine"}, {Tool: "iperf3"}, {Tool: "netperf"}, {Tool: "wrk"}, {Tool: "qperf"}}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"nettoll/internal/nl"
 	"nettoll/network"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // Part is what the agent on one of several machines builds of a network between them. The machine itself stays as it
@@ -261,29 +263,53 @@ func (h *Host) addOver(n *nl.NS, device netlink.Link, parent func(netlink.Link))
 	return n.Add(device)
 }
 
-// SparesLRO returns an error if the uplink merges packets that it receives (LRO, large receive offload), as some network
-// cards do. Where a namespace forwards or bridges on top of the uplink, the kernel turns that off on it and on what is below,
-// and nothing turns it on again (dev_disable_lro in net/core/dev.c): the machine would not stay as it is, nor would its native.
-// Where the uplink does not merge, nothing below does (netdev_sync_upper_features).
+// SparesLRO returns an error if the uplink, or a device below it, merges packets that it receives (LRO, large receive offload), as
+// some network cards do. Where a namespace forwards or bridges on top of the uplink, the kernel turns that off on all of these, and
+// nothing turns it on again (dev_disable_lro in net/core/dev.c): the machine would not stay as it is, nor would its native.
 func (h *Host) SparesLRO() error {
+	const lro = "rx-lro"
 	if !h.Apart {
 		return nil
 	}
-	device := h.Uplink().Device
-	return nl.WithEthtool("", func(e nl.Ethtool) error {
-		features, err := e.Features(device)
-		if err != nil {
-			return fmt.Errorf("offloads of %s: %w", device, err)
-		}
-		if lro := features["rx-lro"]; !lro.On || lro.Fixed {
-			return nil
-		}
-		return &platform.Unsupported{
-			Feature: "forwarding on top of " + device,
-			Option:  "that " + device + " does not merge packets: it has LRO on, which forwarding turns off for the whole machine",
-			Remedy:  "ethtool -K " + device + " lro off, as on machines that forward",
-		}
+	var all []nl.Interface
+	err := nl.With("", func(n *nl.NS) (err error) {
+		all, err = n.Interfaces()
+		return err
 	})
+	if err != nil {
+		return err
+	}
+	return nl.WithEthtool("", func(e nl.Ethtool) error {
+		for _, d := range below(all, h.Uplink().Device) {
+			features, err := e.Features(d)
+			if err != nil {
+				return fmt.Errorf("offloads of %s: %w", d, err)
+			}
+			if is := features[lro]; is.On && !is.Fixed {
+				return &platform.Unsupported{
+					Feature: "forwarding on top of " + h.Uplink().Device,
+					Option:  "that " + d + " does not merge packets: it has LRO on, which forwarding turns off for the whole machine",
+					Remedy:  "ethtool -K " + d + " lro off, as on machines that forward",
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// below returns a device and all that its packets leave by, such as the ports of a bond.
+func below(all []nl.Interface, device string) []string {
+	names := []string{device}
+	for i := 0; i < len(names); i++ {
+		upper, _ := record.First(all, func(d nl.Interface) bool { return d.Name == names[i] })
+		for _, d := range all {
+			parent := d.Index == upper.Peer && upper.Home == nl.Here && upper.Kind != "veth"
+			if port := d.Master == upper.Index && upper.Index > 0; (parent || port) && !slices.Contains(names, d.Name) {
+				names = append(names, d.Name)
+			}
+		}
+	}
+	return names
 }
 
 // External returns the address of a number that the namespace that stands for machine i has on the segment that the
