@@ -12,6 +12,7 @@ import (
 	"nettoll/internal/nl"
 	"nettoll/internal/nl/nft"
 	"nettoll/network"
+	"nettoll/record"
 	"nettoll/sampler"
 )
 
@@ -203,18 +204,25 @@ func Across(side Side) func(from, to *Node, f network.Family) []network.Hop {
 func RuleHop(h *Host, name string, kind network.HopKind, rules ...nft.Rule) network.Hop {
 	return network.Hop{
 		Name: h.Name() + "/" + strings.ReplaceAll(name, " ", "-"), Kind: kind,
-		Read: func(context.Context) (network.Count, error) {
-			var sum network.Count
-			for _, r := range rules {
-				packets, bytes, err := r.Count()
-				if err != nil {
-					return sum, err
-				}
-				sum.Packets += packets
-				sum.Bytes += bytes
+		Read: Sum(record.Each(rules, func(r nft.Rule) Counts { return r.Count })...),
+	}
+}
+
+// Counts returns what something that is no device has counted so far.
+type Counts func() (packets, bytes uint64, err error)
+
+// Sum returns how a hop is read that counts in several places.
+func Sum(all ...Counts) func(context.Context) (network.Count, error) {
+	return func(context.Context) (sum network.Count, err error) {
+		for _, count := range all {
+			packets, bytes, err := count()
+			if err != nil {
+				return sum, err
 			}
-			return sum, nil
-		},
+			sum.Packets += packets
+			sum.Bytes += bytes
+		}
+		return sum, nil
 	}
 }
 

@@ -65,19 +65,13 @@ func (n *build) proveESP(t *tunnel) {
 			return hops
 		}
 		here, there := n.engines[from.Host.Index], n.engines[to.Host.Index]
+		arrived := func(from, at *engine.Host) plumb.Counts {
+			return func() (packets, bytes uint64, err error) {
+				return nl.Decrypted(at.NetNS(), from.Addr(false), at.Addr(false))
+			}
+		}
 		return append(hops, network.Hop{
-			Name: from.Host.Name() + "/esp-" + to.Host.Name(), Kind: network.Rule,
-			Read: func(context.Context) (sum network.Count, err error) {
-				for _, way := range [][2]*engine.Host{{here, there}, {there, here}} {
-					packets, bytes, err := nl.Decrypted(way[1].NetNS(), way[0].Addr(false), way[1].Addr(false))
-					if err != nil {
-						return sum, err
-					}
-					sum.Packets += packets
-					sum.Bytes += bytes
-				}
-				return sum, nil
-			},
+			Name: from.Host.Name() + "/esp-" + to.Host.Name(), Kind: network.Rule, Read: plumb.Sum(arrived(here, there), arrived(there, here)),
 		})
 	}
 }

@@ -68,18 +68,11 @@ func (m mesh) side(at *plumb.Node, peer *plumb.Host, f network.Family) []network
 // hop counts the packets that a host has encrypted for another one and decrypted from it. There is
 // no device that could count them.
 func (m mesh) hop(at, other *plumb.Host, f network.Family) network.Hop {
+	of := func(d direction) plumb.Counts {
+		return func() (packets, bytes uint64, err error) { return m[d].Count(at.NS) }
+	}
 	return network.Hop{
 		Name: at.Name() + "/esp-" + toward(other), Kind: network.Rule,
-		Read: func(context.Context) (sum network.Count, err error) {
-			for _, d := range []direction{{at, other, f}, {other, at, f}} {
-				packets, bytes, err := m[d].Count(at.NS)
-				if err != nil {
-					return sum, err
-				}
-				sum.Packets += packets
-				sum.Bytes += bytes
-			}
-			return sum, nil
-		},
+		Read: plumb.Sum(of(direction{at, other, f}), of(direction{other, at, f})),
 	}
 }
