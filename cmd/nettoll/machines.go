@@ -227,7 +227,7 @@ func (f *runFlags) hold(cells []record.Cell, by map[string]workload.Tool) ([]rec
 	f.rate = uint64(rate)
 	held := map[record.Cell]bool{} // also networks of the lab that are compared with such that cross
 	for _, c := range cells {
-		if crosses, with := f.crosses(c), f.crosses(c.Against()); crosses || with {
+		if f.crosses(c) || f.crosses(c.Against()) {
 			held[c], held[c.Against()] = true, true
 		}
 	}

@@ -3,13 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"nettoll/docker/dial"
 	"nettoll/internal/program"
 	"nettoll/plan"
 	"nettoll/record"
@@ -270,17 +270,7 @@ func (f *runFlags) venue(cells []record.Cell) *record.Venue {
 	if len(ofEngines(cells)) == 0 && len(ofClusters(cells)) == 0 {
 		return nil
 	}
-	return &record.Venue{PrivateEngine: f.private, PrivateCluster: f.cluster, NodeAgent: f.observing(), Expect: f.expect, PodCPUs: f.podCPUs, Engines: record.Each(f.at, withoutPassword)}
-}
-
-// withoutPassword returns an address as it may be written down.
-func withoutPassword(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.User == nil {
-		return address
-	}
-	u.User = url.User(u.User.Username())
-	return u.String()
+	return &record.Venue{PrivateEngine: f.private, PrivateCluster: f.cluster, NodeAgent: f.observing(), Expect: f.expect, PodCPUs: f.podCPUs, Engines: record.Each(f.at, dial.Redacted)}
 }
 
 // nearest suggests the known name that was probably meant.

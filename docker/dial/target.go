@@ -95,7 +95,10 @@ func (t Target) encrypted() bool { return t.scheme() == "tcp" && (t.tls != nil |
 var password = regexp.MustCompile(`(://[^/@:]*):.*@`)
 
 // redacted returns the address in a form that can be shown: in one line and without a password.
-func (t Target) redacted() string { return foreign(password.ReplaceAllString(t.Host, "$1:xxxxx@")) }
+func (t Target) redacted() string { return foreign(Redacted(t.Host)) }
+
+// Redacted returns an engine's address without a password.
+func Redacted(host string) string { return password.ReplaceAllString(host, "$1:xxxxx@") }
 
 // useCertificates returns advice on how to configure certificates for the engine.
 func (t Target) useCertificates() string {
