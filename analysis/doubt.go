@@ -94,7 +94,7 @@ type bound struct {
 	gaveUp    bool    // all cells: a resumed run would end at once
 	maxRounds int     // limit of rounds; 0 means none
 	budget    float64 // limit of time of each process in seconds; 0 means none
-	done      int     // rounds
+	last      int     // round with a trial of any cell
 	round     float64 // seconds per round on average; 0 if unknown
 }
 
@@ -113,7 +113,7 @@ func (b bound) more(rounds int) string {
 	if b.maxRounds > 0 && b.maxRounds < rounds {
 		limit = fmt.Sprintf(" --max-rounds %d", rounds)
 	}
-	took, left := b.round*float64(rounds), b.round*float64(rounds-b.done)
+	took, left := b.round*float64(rounds), b.round*float64(rounds-b.last)
 	within := func(took float64) string {
 		if b.budget > 0 && took > b.budget {
 			return " --time-budget " + Budget(took)
@@ -326,8 +326,8 @@ func doubts(row Row, c series, in circumstances) warnings {
 	out = append(out, unsteady(row, k, points, in)...)
 	trend := slices.ContainsFunc(out, func(w Warning) bool { return w.Code == WarnDrift })
 	out = append(out, alike(row, k, points, basePoints, trend, in)...)
-	out = append(out, uncovered(ok, in)...)
-	if moving := unstationary(k, ok, in); len(moving) > 0 {
+	out = append(out, uncovered(ok)...)
+	if moving := unstationary(k, ok); len(moving) > 0 {
 		out = append(slices.DeleteFunc(out, func(w Warning) bool { return w.Code == record.WarnCold }), moving...) // this is more specific
 	}
 	if names := unknown(ok); len(names) > 0 {
@@ -493,7 +493,7 @@ func unknown(trials []*record.Trial) []string {
 const leastCovered = 0.98
 
 // uncovered returns doubts about trials whose latencies do not cover the whole window.
-func uncovered(trials []*record.Trial, in circumstances) []Warning {
+func uncovered(trials []*record.Trial) []Warning {
 	known, n, least := 0, 0, 1.0
 	for _, t := range trials {
 		if t.Covered <= 0 {

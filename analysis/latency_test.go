@@ -234,10 +234,10 @@ func TestUncovered(t *testing.T) {
 		t.Errorf("warning is %q", w.Text)
 	}
 	trials[2].Covered, trials[4].Covered = 0.97996, 1
-	if all := uncovered(each(trials), circumstances{}); len(all) != 1 || !strings.Contains(all[0].Text, "less than 98% of the window, as little as 97.9%:") {
+	if all := uncovered(each(trials)); len(all) != 1 || !strings.Contains(all[0].Text, "less than 98% of the window, as little as 97.9%:") {
 		t.Errorf("warnings %v", all)
 	}
-	if all := uncovered(each(trials[:2]), circumstances{}); len(all) > 0 {
+	if all := uncovered(each(trials[:2])); len(all) > 0 {
 		t.Errorf("warnings %v", all)
 	}
 }

@@ -18,7 +18,6 @@ type circumstances struct {
 	bound
 	reached map[record.Cell]Reached
 	needed  map[record.Cell]bool // baselines of cells with figures: precision is requested of the ratios to them
-	last    int                  // round with a trial of any cell
 	verdict int                  // rounds that a verdict takes among the comparisons of the run
 	aim     Aim
 }
@@ -44,7 +43,6 @@ func newCircumstances(res Result, all []series) circumstances {
 		in.reached[c.cell] = precision(c, res.Limits, compared)
 		in.last = max(in.last, c.last())
 	}
-	in.done = in.last
 	in.needed = neededBaselines(all)
 	for _, c := range all {
 		r := in.reached[c.cell]

@@ -82,7 +82,7 @@ func SelfCheck(f *record.File, block int) FalseAlarms {
 	why, _ := ending(f)
 	out.More = bound{
 		end: why.Reason, gaveUp: gaveUp(why.Reason, why.Detail), maxRounds: f.Limits().MaxRounds, budget: f.Limits().Budget,
-		done: rounds, round: f.Spent / float64(max(1, rounds)),
+		last: rounds, round: f.Spent / float64(max(1, rounds)),
 	}.more(max(block, 2*rounds))
 	out.judge(conf, rounds)
 	return out

@@ -253,7 +253,7 @@ const (
 // as (B-A)/(B+A). If the window is stationary this is as often above 0 as below, however noisy and
 // however bursty the traffic is, and Wilcoxon's signed-rank test of the rounds keeps its level. A round in which a
 // baseline has several windows counts once.
-func unstationary(k record.Kind, trials []*record.Trial, in circumstances) []Warning {
+func unstationary(k record.Kind, trials []*record.Trial) []Warning {
 	var changes []float64
 	for _, parts := range record.Gather(trials, func(t *record.Trial) int { return t.Round }) {
 		here := record.Found(parts, func(t *record.Trial) (float64, bool) { return change(courseOf(k, t)) })

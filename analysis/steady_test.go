@@ -243,7 +243,7 @@ func TestStationaryWindowsAreNotDoubted(t *testing.T) {
 	}{{6, 0.3}, {7, 0.1}, {7, 0.5}, {10, 0.5}, {20, 0.5}, {40, 1}} {
 		doubted := 0
 		for range runs {
-			if len(unstationary(k, each(courses(c.rounds, func() []uint64 { return window(random, c.sd) })), circumstances{})) > 0 {
+			if len(unstationary(k, each(courses(c.rounds, func() []uint64 { return window(random, c.sd) })))) > 0 {
 				doubted++
 			}
 		}
@@ -292,7 +292,7 @@ func TestWindowsThatRiseAreDoubted(t *testing.T) {
 		"the second half of the window had 100% more than the first": {10, 20}, "the second half of the window had 25% less than the first": {40, 30},
 		"the second half of the window had 100% less than the first": {10, 0}, "the first half of the window had nothing": {0, 10},
 	} {
-		doubts := unstationary(k, each(courses(8, func() []uint64 { return halves })), circumstances{})
+		doubts := unstationary(k, each(courses(8, func() []uint64 { return halves })))
 		if len(doubts) != 1 || !strings.HasPrefix(doubts[0].Text, want+" (8 rounds") {
 			t.Errorf("%v: %+v, want %s", halves, doubts, want)
 		}
@@ -301,12 +301,12 @@ func TestWindowsThatRiseAreDoubted(t *testing.T) {
 	for i := range parts {
 		parts[i].Round, parts[i].Part = 1+i/2, 1+i%2
 	}
-	if all := unstationary(k, each(parts), circumstances{}); len(all) > 0 {
+	if all := unstationary(k, each(parts)); len(all) > 0 {
 		t.Errorf("two parts of five rounds count as ten: %v", all)
 	}
 	// Too few rounds, and changes too small to matter.
 	slight := func() []uint64 { return []uint64{100, 100, 100, 100, 100, 104, 104, 104, 104, 104} }
-	if all := append(unstationary(k, each(courses(5, rising)), circumstances{}), unstationary(k, each(courses(30, slight)), circumstances{})...); len(all) > 0 {
+	if all := append(unstationary(k, each(courses(5, rising))), unstationary(k, each(courses(30, slight)))...); len(all) > 0 {
 		t.Errorf("warnings %v", all)
 	}
 }
@@ -322,7 +322,7 @@ func TestCourseOfWhatIsMeasured(t *testing.T) {
 		}
 	}
 	k, _ := record.KindOf(record.Throughput)
-	if courseOf(k, &record.Trial{}) != nil || len(unstationary(k, []*record.Trial{{Course: &record.Course{Bytes: make([]uint64, 10)}}, {}}, circumstances{})) > 0 {
+	if courseOf(k, &record.Trial{}) != nil || len(unstationary(k, []*record.Trial{{Course: &record.Course{Bytes: make([]uint64, 10)}}, {}})) > 0 {
 		t.Error("nothing is not stationary")
 	}
 }

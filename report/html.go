@@ -313,7 +313,8 @@ func (s *section) Facts() (all []endpointView) {
 	inUse := func(l line) []string { return congestions(l.rows, func(record.Flow) bool { return true }) }
 	for _, l := range g.lines {
 		var base []record.Endpoint
-		used, baseUsed := inUse(l), inUse(l)
+		used := inUse(l)
+		baseUsed := used
 		if n, ok := g.nativeOf(l); ok {
 			base, baseUsed = endpoints(n), inUse(n)
 		}

@@ -23,10 +23,21 @@ func TestStopsByWhatIsReported(t *testing.T) {
 	iferr.Fatal(t, err)
 	set := file.Run.Settings
 	set.Precision = 0.05
-	want := analysis.Precision(file.Trials, set)
-	got := analysis.Precision(record.Each(file.Trials, runner.Brief), set)
-	if !maps.Equal(got, want) {
-		t.Errorf("the runner finds %+v\nreported is %+v", got, want)
+	check := func() (reported map[string]analysis.Reached) {
+		reported = analysis.Precision(file.Trials, set)
+		if got := analysis.Precision(record.Each(file.Trials, runner.Brief), set); !maps.Equal(got, reported) {
+			t.Errorf("the runner finds %+v\nreported is %+v", got, reported)
+		}
+		return reported
+	}
+	want := check()
+	for i := range file.Trials { // as of a network that cannot take turns
+		if of := &file.Trials[i]; of.Cell.Network == "vxlan" {
+			of.Slices = nil
+		}
+	}
+	if maps.Equal(check(), want) {
+		t.Error("a whole trial is compared as turns are, so that the test proves nothing")
 	}
 	for i := range file.Trials {
 		file.Trials[i].Slices = nil
