@@ -281,7 +281,7 @@ func TestExpandErrors(t *testing.T) {
 		}, `workloads[0].request_size: 64K is not possible; qperf drives tcp_rr with a request size from 14 to 65507`, "--request-size"},
 		{"size of no tool", func(s *Suite) {
 			s.Tools, s.Workloads = []string{"all"}, []Workload{{Name: "udp_rr", Options: record.Options{RequestSize: 13}}}
-		}, `workloads[0]: no tool drives udp_rr with request-size; leave options out`, "--workloads"},
+		}, `workloads[0].request_size: 13 is not possible; qperf drives udp_rr with a request size from 14 to 65507`, "--request-size"},
 		{"warm-up of a tool", func(s *Suite) {
 			s.Tools, s.Workloads, s.Warmup = []string{"qperf"}, []Workload{{Name: "tcp_crr"}}, 0
 		}, `warmup: qperf drives tcp_crr only after a warm-up, such as 200ms`, "--warmup"},

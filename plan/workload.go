@@ -337,10 +337,15 @@ func honouring(option string, w Workload, known Known) string {
 // undriven is the fault of a workload that no tool of the suite drives.
 func (s Suite) undriven(field string, w Workload, known Known) error {
 	able := known.driving(w, func(d Drive) bool { return s.can(d, w) })
-	switch {
-	case len(able) > 0:
+	if len(able) > 0 {
 		return s.fault(field, "no tool that was asked for drives %s; measure with %s, too", w.Name, either(able))
-	case len(w.given()) > 0:
+	}
+	for _, t := range known.Tools {
+		if d, ok := t.drives(w.Name); ok && d.missing(w) == "" && s.cannot(field, w, t.Name, d) != nil {
+			return s.cannot(field, w, t.Name, d) // of its options, not the choice but a value is at fault
+		}
+	}
+	if len(w.given()) > 0 {
 		names := record.Each(w.given(), func(o record.Dimension) string { return o.Name })
 		return s.fault(field, "no tool drives %s with %s; leave options out", w.Name, strings.Join(names, ", "))
 	}

@@ -70,6 +70,7 @@ func (a *app) showPlan(f runFlags, cells []record.Cell, skips []plan.Skip, set r
 		_, err := a.stdout.Write(out.Bytes())
 		return err
 	}
+	_, long := f.rest(cells, set) // a run asks before it has found out what cannot run
 	cells = found.possible(cells)
 	e := plan.Estimate(cells, set, f.known())
 	fmt.Fprintf(&out, "\n%s in %s per round; a round takes about %s.\n", counted(e.Cells, "cell"), counted(e.Visits, "network"), rough(e.Round))
@@ -81,7 +82,7 @@ func (a *app) showPlan(f runFlags, cells []record.Cell, skips []plan.Skip, set r
 	}
 	rounds, time := lasting(e)
 	fmt.Fprintf(&out, "%s, %s, %s.\n", rounds, time, e.Assumes())
-	rest, long := f.rest(cells, set)
+	rest, _ := f.rest(cells, set)
 	switch {
 	case f.done == 0:
 	case rest.MaxRounds == 0:
@@ -101,7 +102,11 @@ func (a *app) showPlan(f runFlags, cells []record.Cell, skips []plan.Skip, set r
 		}
 	}
 	if long && !f.yes {
-		fmt.Fprintln(&out, "That may be more than an hour, which needs --yes or --time-budget.")
+		what := "This"
+		if len(found.reasons) > 0 {
+			what = "Counting what cannot run here, this"
+		}
+		fmt.Fprintf(&out, "%s may be more than an hour, which needs --yes or --time-budget.\n", what)
 	}
 	_, err := a.stdout.Write(out.Bytes())
 	return err
