@@ -131,13 +131,17 @@ func (a *app) cleanMachines(ctx context.Context, f cleanFlags, c *cleaning) {
 	on := f.machines.machines()
 	for _, s := range on.Sweep(ctx, remote.Sweep{Remove: f.yes, All: f.all}) {
 		for _, l := range s.Left {
-			if l.Kept != "" {
+			what := told(l.What + " on " + s.Target)
+			switch {
+			case l.Failed != "":
+				c.failed = append(c.failed, fmt.Errorf("%s: %s", what, told(l.Failed)))
+			case l.Kept != "":
 				c.kept++
-				fmt.Fprintf(a.stdout, "kept %s: %s\n", told(l.What+" on "+s.Target), told(l.Kept))
-				continue
+				fmt.Fprintf(a.stdout, "kept %s: %s\n", what, told(l.Kept))
+			default:
+				c.found++
+				fmt.Fprintf(a.stdout, "%s %s\n", f.verb(), what)
 			}
-			c.found++
-			fmt.Fprintf(a.stdout, "%s %s\n", f.verb(), told(l.What+" on "+s.Target))
 		}
 		c.failed = append(c.failed, s.Err)
 	}
@@ -169,8 +173,8 @@ func (f cleanFlags) sweep(ctx context.Context) []swept {
 	dials := f.engines.dial()
 	all := make([]swept, len(dials))
 	keep := func(t engine.Trace) bool { return t.State == engine.Going || t.State == engine.Unknown && !f.all }
-	errs := atonce.Each(-1, dials, func(i int, dial dialEngine) error {
-		c, _, err := dial(ctx)
+	errs := atonce.Each(-1, dials, func(i int, connect dialEngine) error {
+		c, _, err := connect(ctx)
 		if f.absent(err) {
 			return nil
 		}
@@ -179,7 +183,7 @@ func (f cleanFlags) sweep(ctx context.Context) []swept {
 		}
 		defer c.Close()
 		if len(dials) > 1 {
-			all[i].on = " on " + c.DaemonHost()
+			all[i].on = " on " + dial.Redacted(f.engines.at[i])
 		}
 		all[i].Cleaned, err = engine.Clean(ctx, c, !f.yes, keep)
 		return err

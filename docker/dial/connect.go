@@ -66,7 +66,7 @@ func prepare(t Target) (*client.Client, *dialer, error) {
 	if t.scheme() == "ssh" {
 		// The transport is replaced after the host is set, because setting the host gives it the proxies
 		// of the environment, which do not apply to connections over ssh.
-		over := &http.Transport{DialContext: d.dial, MaxIdleConns: 6, IdleConnTimeout: 30 * time.Second}
+		over := &http.Transport{DialContext: d.dial, MaxIdleConnsPerHost: 6, IdleConnTimeout: 30 * time.Second}
 		options = append(options, client.WithHost("http://"+client.DummyHost),
 			client.WithHTTPClient(&http.Client{Transport: over, CheckRedirect: client.CheckRedirect}),
 			client.WithAPIVersionFromEnv())
@@ -138,7 +138,15 @@ func newDialer(t Target) (*dialer, error) {
 		if err != nil {
 			return nil, err
 		}
-		d.open = func(context.Context, string, string) (net.Conn, error) { return dialSSH(args, d.note) }
+		logins := make(chan struct{}, mostLogins)
+		d.open = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			select {
+			case logins <- struct{}{}:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+			return dialSSH(args, d.note, func() { <-logins })
+		}
 	case "unix":
 		d.open = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return direct.DialContext(ctx, "unix", t.address())

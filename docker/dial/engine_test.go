@@ -138,7 +138,7 @@ func (e *realEngine) overSSH(t *testing.T) {
 	// The message from the engine's machine if the engine is not there.
 	write(t, dir, "ssh", "#!/bin/sh\nexec docker -H unix:///nowhere system dial-stdio\n", 0o700)
 	_, err = Connect(t.Context(), target)
-	unreachable(t, err, "ssh says: ", "try: ssh -l me -- lab.example docker version")
+	unreachable(t, err, "ssh says: ", "try: ssh -l me -o BatchMode=yes -- lab.example docker version")
 	if !strings.Contains(err.Error(), "/nowhere") {
 		t.Errorf("what ssh said is lost: %v", err)
 	}
@@ -159,12 +159,46 @@ func (e *realEngine) overSSH(t *testing.T) {
 	}
 }
 
+// TestFewLoginsAtOnce opens one more connection than may log in at once. It waits until something has arrived on another one.
+func TestFewLoginsAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "ssh", "#!/bin/sh\nexec cat\n", 0o700)
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	d, err := newDialer(Target{Host: "ssh://me@lab.example"})
+	iferr.Fatal(t, err)
+	opened := make(chan net.Conn)
+	for range mostLogins + 1 {
+		go func() {
+			conn, err := d.open(t.Context(), "", "")
+			iferr.Error(t, err)
+			opened <- conn
+		}()
+	}
+	var all []net.Conn
+	for range mostLogins {
+		all = append(all, <-opened)
+	}
+	select {
+	case conn := <-opened:
+		conn.Close()
+		t.Fatalf("%d logins at once", mostLogins+1)
+	case <-time.After(300 * time.Millisecond):
+	}
+	_, err = all[0].Write([]byte("x"))
+	iferr.Error(t, err)
+	_, err = all[0].Read(make([]byte, 1))
+	iferr.Error(t, err)
+	for _, conn := range append(all, <-opened) {
+		iferr.Error(t, conn.Close())
+	}
+}
+
 // TestDeadlines checks that a read from a silent engine can be abandoned.
 func TestDeadlines(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "ssh", "#!/bin/sh\nexec cat\n", 0o700)
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	conn, err := dialSSH(nil, func(error) {})
+	conn, err := dialSSH(nil, func(error) {}, func() {})
 	iferr.Fatal(t, err)
 	if _, err := conn.Write([]byte("echo")); err != nil {
 		t.Fatal(err)

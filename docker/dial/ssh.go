@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -58,9 +59,33 @@ type sshConn struct {
 	ended  chan struct{} // closed when ssh has ended
 	err    error         // of ssh, once it has ended
 	failed func(error)   // is called when ssh fails
+	in     func()        // is called once ssh has logged in, or has ended
 }
 
-func dialSSH(args []string, failed func(error)) (net.Conn, error) {
+// mostLogins is how many logins go on at once: sshd refuses some of more than ten (MaxStartups of sshd_config(5)). One counts
+// until something has arrived, or for loginTime: a connection that is opened in reserve gets nothing at first.
+const (
+	mostLogins = 5
+	loginTime  = 10 * time.Second
+)
+
+// dialSSH starts ssh. failed is called when it fails, and in once it has logged in or has ended.
+func dialSSH(args []string, failed func(error), in func()) (net.Conn, error) {
+	c, err := startSSH(args)
+	if err != nil {
+		in()
+		return nil, err
+	}
+	c.failed, c.in = failed, sync.OnceFunc(in)
+	time.AfterFunc(loginTime, c.in)
+	go func() {
+		<-c.ended
+		c.in()
+	}()
+	return c, nil
+}
+
+func startSSH(args []string) (*sshConn, error) {
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("start ssh: %w", err)
@@ -72,7 +97,7 @@ func dialSSH(args []string, failed func(error)) (net.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start ssh: %w", err)
 	}
-	c := &sshConn{UnixConn: conn.(*net.UnixConn), cmd: exec.Command("ssh", args...), ended: make(chan struct{}), failed: failed}
+	c := &sshConn{UnixConn: conn.(*net.UnixConn), cmd: exec.Command("ssh", args...), ended: make(chan struct{})}
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = theirs, theirs, &c.stderr
 	// A new session has no terminal to ask for passwords on, and does not receive the terminal's
 	// interrupts.
@@ -118,6 +143,9 @@ func (c *sshConn) why(err error) error {
 // Read implements net.Conn.
 func (c *sshConn) Read(b []byte) (int, error) {
 	n, err := c.UnixConn.Read(b)
+	if n > 0 {
+		c.in()
+	}
 	if n > 0 || err == nil {
 		return n, nil
 	}

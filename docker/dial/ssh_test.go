@@ -58,7 +58,7 @@ func TestSSHRefused(t *testing.T) {
 	iferr.Fatal(t, err)
 	_, err = Connect(t.Context(), target)
 	unreachable(t, err, "ssh says: ssh: connect to host 127.0.0.1 port "+port+": Connection refused",
-		"try: ssh -l me -p "+port+" -- 127.0.0.1 docker version")
+		"try: ssh -l me -p "+port+" -o BatchMode=yes -- 127.0.0.1 docker version")
 	gone(t, "ssh")
 }
 

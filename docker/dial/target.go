@@ -115,7 +115,7 @@ func (t Target) tryLogin() string {
 	if err != nil {
 		return fix
 	}
-	args, err := spec.Command(nil, "docker", "version")
+	args, err := spec.Command([]string{"-o", "BatchMode=yes"}, "docker", "version")
 	if err != nil {
 		return fix
 	}

@@ -87,10 +87,24 @@ func unattached(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "attaching to network failed") && strings.Contains(err.Error(), context.DeadlineExceeded.Error())
 }
 
+// lacksIPv6 reports whether a container did not start since its kernel has no IPv6 (ipv6.disable=1), and so no such parameters.
+// From then on none are set.
+func (e *Engine) lacksIPv6(err error) bool {
+	if err == nil {
+		return false
+	}
+	text := strings.ToLower(err.Error()) // of runc or crun
+	lacks := strings.Contains(text, "/proc/sys/net/ipv6/") && strings.Contains(text, "no such file")
+	if lacks {
+		e.only4.Store(true)
+	}
+	return lacks
+}
+
 // start makes a container with an agent in it.
 func (e *Engine) start(ctx context.Context, s Spec, shown bool) (c *Container, err error) {
 	for range attachTries {
-		if c, err = e.startOnce(ctx, s, shown); !unattached(err) || ctx.Err() != nil {
+		if c, err = e.startOnce(ctx, s, shown); !unattached(err) && !e.lacksIPv6(err) || ctx.Err() != nil {
 			break
 		}
 	}
@@ -169,7 +183,7 @@ func (e *Engine) options(s Spec, image string) client.ContainerCreateOptions {
 			o.HostConfig.PortBindings[port] = append(o.HostConfig.PortBindings[port], binding)
 		}
 	}
-	if o.HostConfig.NetworkMode.IsNone() {
+	if o.HostConfig.NetworkMode.IsNone() && !e.only4.Load() {
 		// Networks that are built later have both IP versions.
 		o.HostConfig.Sysctls = map[string]string{"net.ipv6.conf.all.disable_ipv6": "0", "net.ipv6.conf.default.disable_ipv6": "0"}
 	}

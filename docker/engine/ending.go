@@ -103,7 +103,7 @@ func (d *deaths) of(id string, age, times int) error {
 		case oom && (how != "" || late):
 			return errors.New("ran out of memory (OOM)")
 		case lost:
-			return errors.New("was lost: its Docker engine ended or was restarted")
+			return errors.New("was lost: its Docker engine, or the connection to it, ended")
 		case how == killed && late:
 			return errors.New("was killed from outside (exit status 137)")
 		case how == "0":

@@ -37,6 +37,7 @@ type Engine struct {
 	silent  atomic.Bool
 	says    func() string          // a description of the engine, which it is asked for once
 	podman  atomic.Pointer[string] // see Podman; nil until the engine has said it
+	only4   atomic.Bool            // see lacksIPv6
 
 	mu      sync.Mutex
 	unowned []string // names of objects that left has noted

@@ -47,7 +47,7 @@ func TestFaultsInTrials(t *testing.T) {
 		rounds(t, d, "user-bridge", func() {
 			d.Kill(t)
 			d.Start(t) // which may take longer than the removal of objects waits for
-		}, "was lost: its Docker engine ended or was restarted")
+		}, "was lost: its Docker engine, or the connection to it, ended")
 	})
 	t.Run("engine hangs", func(t *testing.T) {
 		rounds(t, d, "user-bridge", func() {

@@ -63,7 +63,7 @@ func TestPrivateEngineKilled(t *testing.T) {
 		_, err = made[0].Interfaces(t.Context())
 		return err != nil
 	})
-	refused(t, err, "container h1c1 was lost: its Docker engine ended or was restarted")
+	refused(t, err, "container h1c1 was lost: its Docker engine, or the connection to it, ended")
 	stopped := make(chan error, 1)
 	go func() { stopped <- p.Stop() }()
 	select {

@@ -194,7 +194,7 @@ func TestEngineGone(t *testing.T) {
 	_, err = h.Run(t.Context(), engine.Spec{Mode: "bridge"})
 	refused(t, err, "docker: inspect image localhost/nettoll:"+run+": "+down)
 	_, err = made[0].Interfaces(t.Context())
-	refused(t, err, "container h1c1 was lost: its Docker engine ended or was restarted")
+	refused(t, err, "container h1c1 was lost: its Docker engine, or the connection to it, ended")
 	// The engine is back before the removal gives up.
 	back := make(chan struct{})
 	go func() {

@@ -46,16 +46,8 @@ func needs(program, loader string) (all []library, err error) {
 	own := filepath.Dir(loader)
 	var further []library
 	for line := range bytes.Lines(out) {
-		// NAME => FILE (ADDRESS), FILE (ADDRESS), or only the name for a library that the kernel provides
-		words := strings.Fields(string(line))
-		if len(words) < 2 {
-			continue
-		}
-		name, file := words[0], words[0]
-		if words[1] == "=>" && len(words) > 2 {
-			file = words[2]
-		}
-		if file == "not" { // "not found"; other loaders fail
+		name, file := loads(string(line))
+		if file == "not found" { // other loaders fail
 			return nil, fmt.Errorf("%s needs the library %s, which is not on this machine; install the package that has it", program, name)
 		}
 		if !filepath.IsAbs(file) || same(file, loader) {
@@ -76,6 +68,20 @@ func needs(program, loader string) (all []library, err error) {
 		}
 	}
 	return append(all, further...), nil
+}
+
+// loads returns the name of a library, and the file that the loader takes for it, from a line of the loader's list: NAME => FILE
+// (ADDRESS), FILE (ADDRESS), or NAME (ADDRESS) for what the kernel provides. Paths may have spaces.
+func loads(line string) (name, file string) {
+	line = strings.TrimSpace(line)
+	if at := strings.LastIndex(line, " ("); at > 0 {
+		line = line[:at]
+	}
+	name, file, looked := strings.Cut(line, " => ")
+	if !looked {
+		return name, name
+	}
+	return name, file
 }
 
 // libraries adds all libraries that the loader loads for a program. The loader in the image has no cache, so it looks

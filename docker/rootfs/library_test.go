@@ -65,6 +65,21 @@ func TestLibraries(t *testing.T) {
 	}
 }
 
+// TestListedLibraries checks which file is taken for each line of a loader's list.
+func TestListedLibraries(t *testing.T) {
+	for line, want := range map[string][2]string{
+		"\tlibf.so => /opt/my libs/libf.so (0x00007f0000000000)\n":             {"libf.so", "/opt/my libs/libf.so"},
+		"\t/opt/libs (old)/libf.so (0x00007f0000000000)\n":                     {"/opt/libs (old)/libf.so", "/opt/libs (old)/libf.so"},
+		"\tlinux-vdso.so.1 (0x00007ffc00000000)\n":                             {"linux-vdso.so.1", "linux-vdso.so.1"},
+		"\tlibnone.so => not found\n":                                          {"libnone.so", "not found"},
+		"\tlibc.musl-x86_64.so.1 => /lib/ld-musl-x86_64.so.1 (0x7f0000000000)": {"libc.musl-x86_64.so.1", "/lib/ld-musl-x86_64.so.1"},
+	} {
+		if name, file := loads(line); name != want[0] || file != want[1] {
+			t.Errorf("%q: %q, %q", line, name, file)
+		}
+	}
+}
+
 // TestLoaderThatGoesOn uses a script in place of an older loader, which lists missing libraries and exits
 // successfully.
 func TestLoaderThatGoesOn(t *testing.T) {

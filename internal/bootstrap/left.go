@@ -43,7 +43,7 @@ func foldersIn(places []string) (found []Folder, err error) {
 	var errs []error
 	for _, place := range places {
 		entries, err := os.ReadDir(place)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.ENOTDIR) { // HOME=/dev/null
 			errs = append(errs, err)
 		}
 		for _, e := range entries {

@@ -2,7 +2,6 @@ package remote
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -19,8 +18,9 @@ type Sweep struct {
 
 // Left is something that nettoll has made on a machine.
 type Left struct {
-	What string `json:"what"`           // "folder /tmp/nettoll-1234-abcdef"
-	Kept string `json:"kept,omitempty"` // why it is not removed, or empty
+	What   string `json:"what"`             // "folder /tmp/nettoll-1234-abcdef"
+	Kept   string `json:"kept,omitempty"`   // why it is not removed, or empty
+	Failed string `json:"failed,omitempty"` // why it could not be removed, or what could not be looked for; or empty
 }
 
 // Sweep lists what runs have left on the machine, and removes it if that is asked for. Namespaces and processes end with
@@ -32,21 +32,25 @@ func (m *Machine) Sweep(ctx context.Context, s Sweep) ([]Left, error) {
 // inUse is why the agents of runs are kept.
 const inUse = "a run may be using it, otherwise it ends within half a minute; --all removes it"
 
-// sweep is the agent's half of Machine.Sweep.
-func sweep(_ context.Context, s Sweep) ([]Left, error) {
-	agents := bootstrap.Others()
-	folders, err := bootstrap.Folders()
-	if err != nil {
-		return nil, err
-	}
-	var all []Left
-	note := func(what, kept string, remove func() error) {
-		if all = append(all, Left{what, kept}); kept == "" && s.Remove {
-			if e := remove(); e != nil {
-				err = errors.Join(err, fmt.Errorf("remove %s: %w", what, e))
-			}
+// sweep is the agent's half of Machine.Sweep. What fails stands beside what does not.
+func sweep(_ context.Context, s Sweep) (all []Left, err error) {
+	failed := func(what string, err error) {
+		if err != nil {
+			all = append(all, Left{What: what, Failed: err.Error()})
 		}
 	}
+	note := func(what, kept string, remove func() error) {
+		if kept == "" && s.Remove {
+			if err := remove(); err != nil {
+				failed(what, err)
+				return
+			}
+		}
+		all = append(all, Left{What: what, Kept: kept})
+	}
+	agents := bootstrap.Others()
+	folders, err := bootstrap.Folders() // which an agent that is ended may remove
+	failed("folders", err)
 	for _, a := range agents {
 		kept := ""
 		if !a.Lost && !s.All {
@@ -61,7 +65,7 @@ func sweep(_ context.Context, s Sweep) ([]Left, error) {
 		}
 		note("folder "+f.Path, kept, f.Remove)
 	}
-	err = errors.Join(err, nl.With("", func(n *nl.NS) error {
+	failed("devices", nl.With("", func(n *nl.NS) error {
 		devices, err := n.Interfaces()
 		if err != nil || !slices.ContainsFunc(devices, func(d nl.Interface) bool { return d.Name == nl.Provisional }) {
 			return err
@@ -73,5 +77,5 @@ func sweep(_ context.Context, s Sweep) ([]Left, error) {
 		note("device "+nl.Provisional, kept, func() error { return n.Remove(nl.Provisional) })
 		return nil
 	}))
-	return all, err
+	return all, nil
 }

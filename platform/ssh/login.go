@@ -85,7 +85,7 @@ func (s *SSH) connect(ctx context.Context, name, target string) (*machine, error
 func command(mark string, sudo bool) string {
 	script := "'" + bootstrap.Script(mark) + "'"
 	if sudo {
-		return `exec sh -c 'exec sudo -n sh -c "$1" sh "$SSH_CONNECTION"' sh ` + script
+		return `exec sh -c 'LC_ALL=C exec sudo -n sh -c "$1" sh "$SSH_CONNECTION"' sh ` + script
 	}
 	return "exec sh -c " + script
 }
@@ -115,12 +115,17 @@ func (s *SSH) explain(target string, err error, said string) error {
 	if strings.Contains(said, "REMOTE HOST IDENTIFICATION HAS CHANGED") {
 		return &unreachable{target, errors.New("its host key is another one than before"), "make sure that it is the same machine, and remove the old key with ssh-keygen -R"}
 	}
-	fix := "try: ssh -o BatchMode=yes " + target + " true"
+	try, noPassword := "true", "--sudo takes a rule of sudoers with NOPASSWD for you there; or log in as root and leave it out"
+	if s.o.Sudo {
+		try = "sudo -n true"
+	}
+	fix := "try: ssh -o BatchMode=yes " + target + " " + try
 	for _, known := range [][2]string{ // words of the error, and what to do; nothing if it says so itself
 		{"Host key verification failed", "log in once with ssh " + target + " and check its host key"},
 		{"/proc/self/fd/9", "the agent does not start there: use the programs that make builds, which need no libraries, and see whether a security policy refuses to start it"},
 		{"Permission denied", "nettoll logs in without a password: ssh-copy-id " + target + " sends your key, ssh-add unlocks it"},
-		{"a password is required", "--sudo takes a rule of sudoers with NOPASSWD for you there; or log in as root and leave it out"},
+		{"a password is required", noPassword},
+		{"interactive authentication is required", noPassword}, // sudo-rs
 		{"no new privileges", "log in as root and leave --sudo out"},
 		{"sudo: not found", "install sudo there, or log in as root and leave --sudo out"},
 		{"no folder takes the agent", ""},
