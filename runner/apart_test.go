@@ -56,6 +56,11 @@ func TestMachinesApart(t *testing.T) {
 	if want := []record.CPUSample{{Host: "machine 1", Idle: 0.5}, {Host: "machine 2", Idle: 2}}; !slices.Equal(cpus, want) {
 		t.Errorf("CPUs %+v, want %+v", cpus, want)
 	}
+	// The second one's agent answers late, so that more of what it does is seen.
+	late := []turnUse{{from: edge{machines: from}, to: edge{machines: []sampler.Snapshot{to[0], idling(5, 2)}}}}
+	if sum, apart, seconds, err := m.use(late); err != nil || seconds != 2 || math.Abs(sum.Busy-2.5) > 1e-9 || math.Abs(apart[1].Busy-1) > 1e-9 {
+		t.Errorf("%v s busy in %v s, of which %+v, %v", sum.Busy, seconds, apart, err)
+	}
 	client, server := &AgentEndpoint{Endpoint: named("c")}, &AgentEndpoint{Endpoint: named("s")}
 	m.of = map[*AgentEndpoint]*machine{client: b, server: a}
 	ends := []record.Endpoint{{Role: "client", Host: "h2"}, {Role: "server", Host: "h1"}}

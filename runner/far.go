@@ -45,7 +45,7 @@ func timesOf(ctx context.Context, players []*player) (times, error) {
 			here = true
 			continue
 		}
-		first := p.boot(p.links[0].server)
+		first := p.at.boot(p.links[0].server)
 		if b := best[first]; b == nil || c.Within < b.Within {
 			best[first] = c
 		}
@@ -70,10 +70,10 @@ func timesOf(ctx context.Context, players []*player) (times, error) {
 		if c == nil {
 			continue
 		}
-		p.ahead = &best[p.boot(p.links[0].server)].Ahead
+		p.ahead = &best[p.at.boot(p.links[0].server)].Ahead
 		for end, ahead := range c.Of {
 			if at, ok := end.(*AgentEndpoint); ok {
-				machines[p.boot(at)] = ahead + *p.ahead - c.Ahead
+				machines[p.at.boot(at)] = ahead + *p.ahead - c.Ahead
 			}
 		}
 	}
@@ -112,14 +112,6 @@ func (t times) learn(ctx context.Context, q farQuestion, machines map[string]tim
 // far reports whether the player's machines are read by agents on them. They are not if its network has daemons, since
 // those are read from here.
 func (p *player) far() bool { return p.at.of != nil && len(p.watch.daemons) == 0 }
-
-// boot identifies the machine of an endpoint; "" is this one.
-func (p *player) boot(at *AgentEndpoint) string {
-	if m := p.at.of[at]; m != nil {
-		return m.boot
-	}
-	return ""
-}
 
 // farEdges holds what agents on other machines read between turns.
 type farEdges struct {

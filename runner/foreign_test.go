@@ -43,11 +43,31 @@ func TestWorkOfOthersIsDoubted(t *testing.T) {
 			Machine: record.MachineCPU{Busy: c.busy, Softirq: c.softirq, PerCPU: make([]record.CPUSample, 2)},
 		}
 		got := ""
-		for _, w := range foreignWork(use, c.window, c.switches) {
+		for _, w := range foreignWork(use, c.window, float64(c.switches)) {
 			got += w.Text
 		}
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// TestSwitchesOfTurnsThatCount has a turn that was read in time and one that was not, in which the machine switched between
+// processes much more often. The allowance for switches is that of the first one's window.
+func TestSwitchesOfTurnsThatCount(t *testing.T) {
+	at := func(second float64, switches uint64, late time.Duration) edge {
+		e := edge{machines: []sampler.Snapshot{idling(second, 0)}, switches: switches}
+		e.lateBy(late)
+		return e
+	}
+	use := record.CPUUse{Machine: record.MachineCPU{Busy: 0.6, PerCPU: make([]record.CPUSample, 1)}}
+	for switches, foreign := range map[uint64]bool{60_000: true, 240_000: false} { // half of them count: 0.15 and 0.6 CPU seconds
+		w := &watcher{at: &machines{all: []*machine{{}}}, turns: []turnUse{
+			{from: at(0, 1000, -1), to: at(1, 1000+switches, -1), crossed: 200, counted: 100, window: 1},
+			{from: at(2, 0, -1), to: at(3, 1e6, time.Second), crossed: 200, counted: 100, window: 1},
+		}}
+		if got := w.foreignWork(use, time.Second); len(got) > 0 != foreign {
+			t.Errorf("%d switches: %+v", switches, got)
 		}
 	}
 }

@@ -84,6 +84,15 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 	return m, nil
 }
 
+// boot identifies the machine of an endpoint; "" is this one.
+func (m *machines) boot(e platform.Endpoint) string {
+	at, _ := e.(*AgentEndpoint)
+	if on := m.of[at]; on != nil {
+		return on.boot
+	}
+	return ""
+}
+
 // leaveOut notes in a snapshot what this process has used so far, if the machine is this one: it only measures, as in what is read
 // here.
 func (m *machine) leaveOut(snap *sampler.Snapshot, own float64) {
@@ -188,7 +197,8 @@ func (m *machines) idle() (sum, watched float64) {
 }
 
 // use returns what the machines did between the edges of turns, as a sum and, if there are several,
-// for each machine; and the seconds between the edges. The CPUs in the sum are those of all machines.
+// for each machine; and the seconds between the edges at the first one, for which all others count as long. The CPUs in the sum are
+// those of all machines.
 func (m *machines) use(turns []turnUse) (sum record.MachineCPU, apart []record.HostCPU, elapsed float64, err error) {
 	for i, c := range m.all {
 		var spans []sampler.Span
@@ -202,6 +212,10 @@ func (m *machines) use(turns []turnUse) (sum record.MachineCPU, apart []record.H
 		if err != nil {
 			return sum, nil, 0, err
 		}
+		if i == 0 {
+			elapsed = seconds
+		}
+		one = scaled(one, elapsed/seconds, elapsed, 0) // agents answer at times of their own
 		if len(m.all) > 1 {
 			apart = append(apart, record.HostCPU{Host: c.name, Busy: one.Busy, Idle: c.idle.Rate()})
 			for n := range one.PerCPU {
@@ -209,7 +223,7 @@ func (m *machines) use(turns []turnUse) (sum record.MachineCPU, apart []record.H
 			}
 		}
 		if i == 0 {
-			sum, elapsed = one, seconds
+			sum = one
 			continue
 		}
 		if coarser(one.Clock, sum.Clock) {
@@ -277,21 +291,41 @@ func (m *machines) place(placement string, links []link, endpoints []record.Endp
 		return Place(m, placement)
 	}
 	return workload.CPUs{
-		Client: alone(near(client.facts, endpoints, "client")).Client,
-		Server: alone(near(server.facts, endpoints, "server")).Server,
+		Client: alone(m.ofRole("client", links, endpoints)).Client,
+		Server: alone(m.ofRole("server", links, endpoints)).Server,
 	}, nil
 }
 
-// near returns a machine with those CPUs alone that are near the network card of its endpoints, of a role, if there are any: from
-// another NUMA node, each packet would have to cross the interconnect.
-func near(m record.Machine, endpoints []record.Endpoint, role string) record.Machine {
-	e, ok := record.First(endpoints, func(e record.Endpoint) bool { return e.Role == role && e.NIC != nil })
-	if !ok {
-		return m
+// ofRole returns a machine with the CPUs that all machines of a role have, by their numbers: those alone that are near the network
+// card of each, if there are any. From another NUMA node, each packet would have to cross the interconnect.
+func (m *machines) ofRole(role string, links []link, endpoints []record.Endpoint) record.Machine {
+	var all, near [][]record.CPU
+	for i, at := range endsOf(links) {
+		if at.role != role {
+			continue
+		}
+		cpus := m.of[at.AgentEndpoint].facts.CPUs
+		all = append(all, cpus)
+		if i < len(endpoints) && endpoints[i].NIC != nil {
+			here := record.Those(cpus, func(c record.CPU) bool { return slices.Contains(endpoints[i].NIC.Near, c.ID) })
+			if len(here) > 0 {
+				cpus = here
+			}
+		}
+		near = append(near, cpus)
 	}
-	cpus := record.Those(m.CPUs, func(c record.CPU) bool { return slices.Contains(e.NIC.Near, c.ID) })
-	if len(cpus) > 0 {
-		m.CPUs = cpus
+	cpus := inAll(near)
+	if len(cpus) == 0 {
+		cpus = inAll(all)
 	}
-	return m
+	return record.Machine{CPUs: cpus}
+}
+
+// inAll returns the CPUs of the first list whose numbers are in all lists.
+func inAll(lists [][]record.CPU) []record.CPU {
+	return record.Those(lists[0], func(c record.CPU) bool {
+		return !slices.ContainsFunc(lists, func(list []record.CPU) bool {
+			return !slices.ContainsFunc(list, func(o record.CPU) bool { return o.ID == c.ID })
+		})
+	})
 }

@@ -126,6 +126,26 @@ func TestPlaceNearTheCard(t *testing.T) {
 			t.Errorf("%s: %v", name, w)
 		}
 	}
+	// Clients on two machines have CPUs that both have, near both cards if there are some.
+	small := &machine{facts: cpusOf([2]int{0, 0}, [2]int{0, 1})}
+	large := &machine{facts: cpusOf([2]int{0, 0}, [2]int{0, 1}, [2]int{0, 2}, [2]int{0, 3}, [2]int{0, 4}, [2]int{0, 5})}
+	for name, c := range map[string]struct {
+		near [2][]int // of the clients' cards
+		want []int
+	}{
+		"no card says":       {[2][]int{nil, nil}, []int{0}},
+		"one near both":      {[2][]int{{1, 5}, {1}}, []int{1}},
+		"none is near both":  {[2][]int{{4, 5}, {1}}, []int{0}},
+		"one that is shared": {[2][]int{{1, 4, 5}, {0, 1}}, []int{1}},
+	} {
+		first, second, server := &AgentEndpoint{Endpoint: named("c1")}, &AgentEndpoint{Endpoint: named("c2")}, &AgentEndpoint{Endpoint: named("s")}
+		m := &machines{of: map[*AgentEndpoint]*machine{first: large, second: small, server: on[client]}}
+		ends := []record.Endpoint{{Role: "client", NIC: &record.NIC{Near: c.near[0]}}, {Role: "server"}, {Role: "client", NIC: &record.NIC{Near: c.near[1]}}}
+		got, err := m.place(record.PlacementDistinct, []link{{client: first, server: server}, {client: second, server: server}}, ends)
+		if want := (workload.CPUs{Client: c.want, Server: []int{1}}); err != nil || !cmp.Equal(got, want) {
+			t.Errorf("%s: %v, %v, want %v", name, got, err, want)
+		}
+	}
 	// An end that has one core has all of it.
 	one := &machine{facts: cpusOf([2]int{0, 0}, [2]int{0, 0})}
 	m := &machines{all: []*machine{one, on[server]}, of: map[*AgentEndpoint]*machine{client: one, server: on[server]}}

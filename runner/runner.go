@@ -287,9 +287,7 @@ func (r *Runner) round(ctx context.Context, round int) (ran int, err error) {
 		if err != nil {
 			return ran, err
 		}
-		for _, v := range g.Visits {
-			r.gone(ctx, v)
-		}
+		r.gone(ctx, g)
 		r.down = time.Now()
 	}
 	return ran, nil

@@ -41,7 +41,7 @@ func (r *Runner) turns(ctx context.Context, c plan.Contest, in []*session, round
 	began := time.Now()
 	for range attempts { // an end that hears of its turns too late has missed some of them
 		var late bool
-		if trials, first, late = r.takeTurns(ctx, c, in, round, since); !late {
+		if trials, first, late = r.takeTurns(ctx, c, in, round, since); !late || r.hurry() {
 			break
 		}
 	}
@@ -447,7 +447,10 @@ func (p *proof) crosses(device network.Hop) bool {
 // finish computes the trial's figures from its turns, and makes the trial invalid if the payload left its
 // path in one of them. The times of its slices count from first.
 func (p *player) finish(ctx context.Context, first time.Time) error {
-	if p.err != nil {
+	switch {
+	case errors.Is(p.err, workload.ErrLate): // nothing is broken
+		return p.err
+	case p.err != nil:
 		return p.diagnose(ctx, p.err)
 	}
 	total, crossed := make([]workload.Crossed, len(p.links)), make([]uint64, len(p.each))

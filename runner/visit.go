@@ -218,12 +218,15 @@ func (s *session) untold() time.Duration {
 	return took
 }
 
-// gone waits until nothing is left of the network that was visited last: while the kernel still
+// gone waits until nothing is left of the networks that were visited last: while the kernel still
 // removes it, the next measurement has less CPU time, and the machine is not idle when it is watched.
 // If waiting takes too long, the effect shows in the measurements.
-func (r *Runner) gone(ctx context.Context, v plan.Visit) {
-	if recipe, ok := r.Networks[v.Network]; ok {
-		if gone := recipe.Platform.Info().Gone; gone != nil {
+func (r *Runner) gone(ctx context.Context, g plan.Group) {
+	for _, on := range record.Distinct(g.Visits, func(v plan.Visit) platform.Platform { return r.Networks[v.Network].Platform }) {
+		if on == nil {
+			continue
+		}
+		if gone := on.Info().Gone; gone != nil {
 			_ = gone(ctx)
 		}
 	}

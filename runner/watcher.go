@@ -189,15 +189,7 @@ func (w *watcher) use(window, idle float64) (record.CPUUse, []record.Warning, er
 	if err != nil {
 		return record.CPUUse{}, nil, err
 	}
-	share := window / elapsed
-	if crossed := crossedIn(turns); crossed > 0 {
-		var counted uint64
-		var windows float64
-		for _, t := range turns {
-			counted, windows = counted+t.counted, windows+t.window
-		}
-		share = float64(counted) / float64(crossed) * window / windows
-	}
+	share := share(turns, window)
 	use := record.CPUUse{Machine: scaled(m, share, window, idle*(window-share*elapsed))}
 	for _, h := range hosts {
 		h.Busy = max(0, h.Busy*share+h.Idle*(window-share*elapsed))
@@ -293,6 +285,17 @@ func (w *watcher) ofNodes(turns []turnUse, share float64) (all []record.DaemonCP
 	return all, nil
 }
 
+// share returns what part of what was used between the edges of turns counts for a window of the given seconds; see use.
+func share(turns []turnUse, window float64) float64 {
+	crossed := crossedIn(turns)
+	if crossed == 0 {
+		return window / record.Sum(turns, turnUse.seconds)
+	}
+	counted := record.Sum(turns, func(t turnUse) uint64 { return t.counted })
+	windows := record.Sum(turns, func(t turnUse) float64 { return t.window })
+	return float64(counted) / float64(crossed) * window / windows
+}
+
 // tooBusy is for how much of the time CPUs can seem to have been busy: payload costs more while a turn settles than in its window.
 const tooBusy = 1.25
 
@@ -385,8 +388,10 @@ func (w *watcher) foreignWork(use record.CPUUse, window time.Duration) []record.
 	if w.at.of != nil || len(use.Machine.PerCPU) == 0 {
 		return nil // foreign work on other machines is not known as precisely, and none is where nothing is known
 	}
-	switches := record.Sum(w.turns, func(t turnUse) uint64 { return t.to.switches - min(t.from.switches, t.to.switches) })
-	return foreignWork(use, window, switches)
+	timely, _ := w.timely()
+	turns := record.Those(w.turns, timely)
+	switches := record.Sum(turns, func(t turnUse) uint64 { return t.to.switches - min(t.from.switches, t.to.switches) })
+	return foreignWork(use, window, share(turns, window.Seconds())*float64(switches))
 }
 
 // Activity during a trial that does not belong to it makes its figures doubtful: foreign packets
@@ -522,9 +527,9 @@ const (
 // foreignWork warns if the machine did work during the trial that nothing explains: neither the
 // processes of the traffic and the daemons, by their clocks, nor the kernel's work on packets, nor
 // the switches between all these, nor what the idle machine does.
-func foreignWork(use record.CPUUse, window time.Duration, switches uint64) []record.Warning {
+func foreignWork(use record.CPUUse, window time.Duration, switches float64) []record.Warning {
 	seconds := window.Seconds()
-	over := use.Machine.Busy - use.Idle*seconds - use.Processes() - use.Machine.Softirq - float64(switches)*switching.Seconds()
+	over := use.Machine.Busy - use.Idle*seconds - use.Processes() - use.Machine.Softirq - switches*switching.Seconds()
 	// The kernel samples softirq by ticks, and the clocks of each CPU may be off by a tick at either
 	// end.
 	ticks := use.Machine.Softirq/tick.Seconds() + 2*float64(len(use.Machine.PerCPU))

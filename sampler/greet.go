@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -64,13 +65,18 @@ func meet(ctx context.Context, pairs []Pair, g Greet) (*Unmet, error) {
 		})
 	}
 	unmet := make([]*Unmet, len(pairs))
-	const atOnce = 32 // clients that are asked concurrently
+	var failed atomic.Bool // then the others need not be asked
+	const atOnce = 32      // clients that are asked concurrently
 	errs := atonce.Each(atOnce, pairs, func(i int, p Pair) error {
+		if failed.Load() {
+			return nil
+		}
 		g, got := g, Greeted{}
 		g.To, g.Cookie, g.OnlyTCP, g.More = p.At, cookie, p.OnlyTCP, p.More
 		err := p.Client.Call(ctx, MethodGreet, g, &got)
 		if err == nil && !got.Answered {
 			unmet[i] = &Unmet{i, got.Half, got.Last}
+			failed.Store(true)
 		} else if err == nil && p.Met != nil {
 			*p.Met = time.Now()
 		}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -225,6 +226,31 @@ func TestServerThatCannotAnswer(t *testing.T) {
 	unmet, err := sampler.Meet(t.Context(), pair("127.0.0.1:20008"), time.Minute)
 	if err == nil || unmet != nil || !strings.Contains(err.Error(), "address already in use") {
 		t.Errorf("%+v, %v", unmet, err)
+	}
+}
+
+// deaf is an agent whose greetings are not answered. It counts them.
+type deaf struct{ greeted *atomic.Int64 }
+
+func (d deaf) Call(ctx context.Context, method string, _, _ any) error {
+	if method == sampler.MethodAnswer {
+		<-ctx.Done()
+		return nil
+	}
+	d.greeted.Add(1)
+	return nil
+}
+
+// TestMeetingEnds has more clients than greet at once, and none is answered: the others need not wait for as long.
+func TestMeetingEnds(t *testing.T) {
+	var greeted atomic.Int64
+	all := make([]sampler.Pair, 200)
+	for i := range all {
+		all[i] = sampler.Pair{Client: deaf{&greeted}, Server: deaf{&greeted}}
+	}
+	unmet, err := sampler.Meet(t.Context(), all, time.Minute)
+	if err != nil || unmet == nil || greeted.Load() == 0 || greeted.Load() > 32 {
+		t.Errorf("%+v, %v, %d clients greeted", unmet, err, greeted.Load())
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"nettoll/internal/testutil/iferr"
 	"nettoll/internal/testutil/machine"
+	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/workload"
 )
@@ -66,6 +67,31 @@ func TestRunWithClocksThatDiffer(t *testing.T) {
 		if r.Clocks == nil || r.Clocks.Over != record.OverNetwork || r.Clocks.Bound <= 0 {
 			t.Errorf("the clocks were compared %+v", r.Clocks)
 		}
+	}
+}
+
+// TestClocksOfMachines has two clients on one machine, each of which talks to a server of its own on another one: one comparison
+// tells of all of them.
+func TestClocksOfMachines(t *testing.T) {
+	job := testJob(t, record.TCPRR)
+	job.Distant, job.Machine = true, func(e platform.Endpoint) string { return e.(*endpoint).how }
+	for i := range 2 {
+		c, s := newEndpoint(fmt.Sprintf("c%d", i)), newEndpoint(fmt.Sprintf("s%d", i))
+		c.how, s.how = livesBehind, livesAhead
+		job.Pairs = append(job.Pairs, workload.Pair{Client: c, Server: s})
+	}
+	var r workload.Result
+	for try := 0; try == 0 || try < patienceOfTests && r.Clocks != nil && r.Clocks.Over != record.OverNetwork; try++ { // nobody may have answered in time
+		for i := range job.Pairs {
+			job.Pairs[i] = workload.Pair{
+				Client: job.Pairs[i].Client, Server: job.Pairs[i].Server, Addr: loopback4, Listen: loopback4, Port: machine.FreePort(t),
+			}
+		}
+		r, _ = runTrial(t, job)
+		checkResult(t, job, r)
+	}
+	if r.Clocks == nil || r.Clocks.Over != record.OverNetwork || r.Clocks.Bound <= 0 {
+		t.Errorf("the clocks were compared %+v", r.Clocks)
 	}
 }
 

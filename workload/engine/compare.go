@@ -20,7 +20,9 @@ import (
 // over the control path: an error in that moves the windows of all ends alike.
 
 const (
-	pings     = 40                     // how often a client is answered at most
+	pings     = 40 // how often a client is answered at most
+	fewPings  = 8  // likewise, if that took longer than longPings: a long way has a large error anyway
+	longPings = 200 * time.Millisecond
 	pingLimit = 200 * time.Millisecond // for one answer
 	pingAgain = 20 * time.Millisecond  // after a refusal: the server may not listen yet
 	pingTime  = time.Second            // after so long without an answer the client gives up
@@ -82,8 +84,12 @@ func (now clock) compare(ctx context.Context, p compareParams) (r compareResult,
 	defer context.AfterFunc(ctx, func() { c.Close() })()
 	var o offset
 	b := make([]byte, 2*cookieSize+16)
-	since, heard := now(), 0
-	for number := uint64(1); heard < pings && time.Duration(now()-since) < pingTime && ctx.Err() == nil; number++ {
+	began := now()
+	since, heard := began, 0
+	enough := func() bool {
+		return heard >= pings || heard >= fewPings && time.Duration(now()-began) > longPings
+	}
+	for number := uint64(1); !enough() && time.Duration(now()-since) < pingTime && ctx.Err() == nil; number++ {
 		question := binary.BigEndian.AppendUint64(p.Cookie[:len(p.Cookie):len(p.Cookie)], number)
 		if err := c.SetDeadline(time.Now().Add(pingLimit)); err != nil {
 			return r, err
@@ -140,26 +146,26 @@ func (t *trial) alike(ctx context.Context) error {
 		return nil
 	}
 	most := int64(0)
-	for p, ahead := range now {
-		apart := max(ahead-t.known[p], t.known[p]-ahead)
-		if apart > 2*(was+bound)+drift {
-			return fmt.Errorf("%v: its clock has jumped by %v during the turns", p, time.Duration(ahead-t.known[p]).Round(time.Microsecond))
+	for _, p := range t.parties() {
+		by := now[p.machine] - t.known[p.machine]
+		if max(by, -by) > 2*(was+bound)+drift {
+			return fmt.Errorf("%v: its clock has jumped by %v during the turns", p, time.Duration(by).Round(time.Microsecond))
 		}
-		most = max(most, apart)
+		most = max(most, by, -by)
 	}
 	t.clocks.Bound = float64(max(was, bound)+most) / 1e9
 	return nil
 }
 
-// compareAll returns how far each end's clock is ahead of the first server's, in nanoseconds, and the greatest error; nil
-// if datagrams do not cross.
-func (t *trial) compareAll(ctx context.Context) (known map[*party]int64, bound int64, err error) {
-	known = map[*party]int64{t.servers[0]: 0}
+// compareAll returns how far the clock of each machine is ahead of the first server's, in nanoseconds, and the greatest error;
+// nil if datagrams do not cross.
+func (t *trial) compareAll(ctx context.Context) (known map[string]int64, bound int64, err error) {
+	known = map[string]int64{t.servers[0].machine: 0}
 	for grown := true; grown; {
 		grown = false
 		for _, f := range t.flows {
-			_, c := known[f.client]
-			_, s := known[f.server]
+			_, c := known[f.client.machine]
+			_, s := known[f.server.machine]
 			if c == s {
 				continue
 			}
@@ -171,16 +177,18 @@ func (t *trial) compareAll(ctx context.Context) (known map[*party]int64, bound i
 				return nil, 0, nil // then the control path is used, as where datagrams do not cross
 			}
 			if s {
-				known[f.client] = known[f.server] - r.Ahead
+				known[f.client.machine] = known[f.server.machine] - r.Ahead
 			} else {
-				known[f.server] = known[f.client] + r.Ahead
+				known[f.server.machine] = known[f.client.machine] + r.Ahead
 			}
 			bound = max(bound, r.Took/2)
 			grown = true
 		}
 	}
-	if len(known) < len(t.parties()) {
-		known = nil
+	for _, p := range t.parties() {
+		if _, ok := known[p.machine]; !ok {
+			return nil, 0, nil
+		}
 	}
 	return known, bound, nil
 }
@@ -220,6 +228,6 @@ func (t *trial) agree() {
 	}
 	first := t.servers[0].ahead
 	for _, p := range t.parties() {
-		p.ahead = first + t.known[p]
+		p.ahead = first + t.known[p.machine]
 	}
 }

@@ -14,14 +14,17 @@ import (
 // seconds, see workload.Crowded.
 func (t *trial) judge() ([]record.Warning, error) {
 	var mute []error
-	silent := 0
+	silent, window := 0, "the window"
+	if t.inTurns {
+		window = "its turns"
+	}
 	for _, p := range t.parties() {
 		silent += p.window.Silent
 		for _, at := range p.window.Mute {
 			if at < 0 || at >= len(p.flows) {
 				return nil, fmt.Errorf("%v: reported flow %d of %d as mute", p, at, len(p.flows))
 			}
-			mute = append(mute, fmt.Errorf("%v: %s received nothing in the window and for %v after it", p, p.flows[at].Label, lastWait))
+			mute = append(mute, fmt.Errorf("%v: %s received nothing in %s and for %v after it", p, p.flows[at].Label, window, lastWait))
 		}
 	}
 	if len(mute) > 0 && !workload.Crowded(len(mute), len(t.flows), t.job.Duration) {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -57,6 +58,21 @@ func TestMergeHistograms(t *testing.T) {
 	for _, garbage := range []string{"", "?", "AAAA", encoded[0][:20]} {
 		if _, err := mergeHistograms([]string{garbage}); err == nil {
 			t.Errorf("%q: no error", garbage)
+		}
+	}
+}
+
+// TestPercentilesOfHistogram has the latencies from 1 to 1000 µs.
+func TestPercentilesOfHistogram(t *testing.T) {
+	l := newLatencies()
+	for us := range int64(1000) {
+		l.add((us + 1) * 1000)
+	}
+	h, err := recordHistogram(l.histogram())
+	iferr.Fatal(t, err)
+	for percentile, got := range map[float64]int64{50: h.P50, 90: h.P90, 99: h.P99, 99.9: h.P999, 100: h.Max} {
+		if want := percentile * 10_000; math.Abs(float64(got)-want) > want/900 {
+			t.Errorf("percentile %v is %d ns, want %v", percentile, got, want)
 		}
 	}
 }

@@ -94,9 +94,12 @@ func TestSharesOfDatagrams(t *testing.T) {
 func TestJitter(t *testing.T) {
 	tally := &tally{}
 	tally.mark(0, 0, math.MaxInt64)
+	f := &flow{batch: &batch{key: binary.BigEndian.Uint64(testCookie[cookieSize/2:])}, tally: tally}
 	for i, transit := range []int64{500, 516, 484, 484} { // differences of 16, 32 and 0
-		tally.count(int64(i + 1))
-		tally.time(int64(i)*1000, int64(i)*1000+transit)
+		sent := int64(i) * 1000
+		b := streamDatagram(int64(i+1), 100)
+		binary.BigEndian.PutUint64(b[16:], uint64(sent))
+		f.arrived(b, control{segment: len(b), time: sent + transit})
 	}
 	first := 16.0 / 16
 	second := first + (32-first)/16

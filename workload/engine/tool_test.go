@@ -260,6 +260,11 @@ func checkMetrics(t *testing.T, job workload.Job, r workload.Result) {
 			t.Errorf("%s is %v", name, m.Value)
 		}
 	}
+	if pps, ok := r.Metrics[record.PacketRate]; ok {
+		if size := float64(r.Flows[0].Message); math.Abs(pps.Value*size*8/r.Metrics[record.Throughput].Value-1) > 1e-9 {
+			t.Errorf("%v packets of %v bytes are %v", pps, size, r.Metrics[record.Throughput])
+		}
+	}
 	if len(r.Metrics) != len(want) {
 		t.Errorf("metrics %v, want %v", r.Metrics, want)
 	}

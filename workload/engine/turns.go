@@ -372,6 +372,7 @@ func (t *trial) together(each []workload.Result, cold int) (r workload.Result, e
 			p.window.add(turn, i == 0)
 		}
 	}
+	t.muteInTurns(cold)
 	of := *t
 	of.job.Duration *= time.Duration(n)
 	if r, err = of.result(); err != nil {
@@ -388,6 +389,22 @@ func (t *trial) together(each []workload.Result, cold int) (r workload.Result, e
 		}
 	}
 	return r, nil
+}
+
+// muteInTurns notes the streams that received nothing since the first turn that counts. A turn does not wait for any of them, as a
+// whole window does.
+func (t *trial) muteInTurns(cold int) {
+	for _, f := range t.flows {
+		k := t.kinds[f.kind]
+		if k.counts != payloadBytes {
+			continue
+		}
+		p, at := f.end(k.measured)
+		w := &p.window
+		if from := w.Turns[cold].From; at < len(from) && at < len(p.left.Totals) && p.left.Totals[at] == from[at] && !slices.Contains(w.Mute, at) {
+			w.Mute = append(w.Mute, at)
+		}
+	}
 }
 
 // add adds the window of another turn, which may be the first of several. A flow is mute if it is

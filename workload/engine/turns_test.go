@@ -128,6 +128,20 @@ func TestColdTurns(t *testing.T) {
 	}
 }
 
+// TestTransactionThatNeverEnds checks that it counts once, in the first of its windows that counts.
+func TestTransactionThatNeverEnds(t *testing.T) {
+	f := inTurns(exchange())
+	exchangeTo(f, 500, 900)
+	f.begun, f.sent = 1100, 1
+	for len(f.past) < 3 {
+		f.abandon()
+	}
+	got := record.Each(f.past, func(w window) int64 { return w.unfinished })
+	if f.counted.count() != 1 || !slices.Equal(got, []int64{1, 1, 0}) {
+		t.Errorf("%d counted; %v unfinished in the turns", f.counted.count(), got)
+	}
+}
+
 // TestTransactionsOfTurns checks that each window has the transactions that begin in it, including
 // one that ends late.
 func TestTransactionsOfTurns(t *testing.T) {
@@ -616,6 +630,37 @@ func TestMuteInAllTurns(t *testing.T) {
 	}
 	if !slices.Equal(sum.Mute, []int{1}) {
 		t.Errorf("flows %v are mute", sum.Mute)
+	}
+}
+
+// TestSilentStreamInTurns has two streams, one of which receives nothing after the turn that does not count: a late one may, and is
+// reported by others.
+func TestSilentStreamInTurns(t *testing.T) {
+	for _, c := range []struct {
+		total int64 // of the second stream, in all
+		want  string
+	}{
+		{500, "server s: flow 0 of client b received nothing in its turns and for 4s after it"},
+		{501, ""},
+	} {
+		tr, err := plan(workload.Job{Workload: record.TCPStream, Duration: time.Second, Pairs: pairsOf("a", "b"), Options: record.Options{Streams: 1}})
+		iferr.Fatal(t, err)
+		tr.inTurns = true
+		told(tr, 1000)
+		server := tr.servers[0]
+		server.left.Totals = []int64{3000, c.total}
+		for i, units := range [][]float64{{500, 500}, {500, 0}, {500, 0}} {
+			server.window.Turns = append(server.window.Turns, startResult{
+				windowResult: windowResult{Units: units, From: []int64{int64(i) * 500, int64(min(i, 1)) * 500}},
+			})
+		}
+		for _, p := range tr.clients {
+			p.window.Turns = make([]startResult, 3)
+		}
+		_, err = tr.together(make([]workload.Result, 3), 1)
+		if got := fmt.Sprint(err); c.want != "" && got != c.want || c.want == "" && err != nil {
+			t.Errorf("%d in all: %v, want %q", c.total, err, c.want)
+		}
 	}
 }
 

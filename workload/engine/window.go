@@ -182,9 +182,14 @@ func (f *flow) abandon() {
 	f.mute = f.next == 0 || f.heard() == 0
 	underway := f.sent > 0 || !f.open && f.begun >= f.brought
 	if f.latencies != nil && underway && f.begun < f.closes && f.now >= f.opens {
-		f.latencies.add(f.now - f.begun)
+		if f.begun != f.recorded { // in turns it counts once, as one that ended
+			f.latencies.add(f.now - f.begun)
+			f.unfinished++
+		}
+		if f.turn >= f.session.cold {
+			f.recorded = f.begun
+		}
 		f.covered += max(0, min(f.now, f.closes)-max(f.begun, f.opens))
-		f.unfinished++
 	}
 	if f.next == 0 {
 		f.before, f.stale = f.total, 0
