@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"nettoll/internal/bootstrap"
+	"nettoll/platform"
 	"nettoll/record"
 )
 
@@ -217,24 +218,34 @@ func few(all []string) []string {
 	return all
 }
 
-// search has the scheduler find the nodes: that of the keeper, and another one for a second pod, which is removed.
-func (o *Own) search(ctx context.Context) error {
-	o.nodes = []string{o.keeper.pod.at}
+// search has the scheduler find the nodes, if they cannot be listed: that of the keeper, and another one for a second pod, which is
+// removed.
+func (o *Own) search(ctx context.Context) (err error) {
+	if !o.blind || len(o.nodes) > 0 {
+		return nil
+	}
+	nodes := []string{o.keeper.pod.at}
 	c := o.cluster(o.keeper)
 	elsewhere := &Node{Host: ownNode{"elsewhere", o}, Not: o.keeper.pod.at, cluster: c}
 	p := &Pod{Name: o.keeper.name + "-elsewhere", node: elsewhere, mark: bootstrap.Mark()}
 	p.Containers = []*Container{{name: "elsewhere", pod: p}}
-	if err := o.entrance.Ask(ctx, http.MethodPost, c.in("pods"), p.object(PodSpec{Node: elsewhere}), nil); err != nil {
-		return o.refused("pods", err)
+	switch err := o.refused("pods", o.entrance.Ask(ctx, http.MethodPost, c.in("pods"), p.object(PodSpec{Node: elsewhere}), nil)); {
+	case errors.Is(err, platform.ErrUnsupported):
+		o.nodes, o.why = nodes, []string{"for a second one, " + err.Error()}
+		return nil
+	case err != nil:
+		return err
 	}
-	err := c.until(ctx, func(ctx context.Context) (missing, err error) {
+	defer func() { err = errors.Join(err, c.remove(context.WithoutCancel(ctx), c.in("pods", p.Name))) }()
+	var why []string
+	err = c.until(ctx, func(ctx context.Context) (missing, err error) {
 		_, err = c.runs(ctx, p)
 		switch {
 		case p.at != "":
-			o.nodes = append(o.nodes, p.at)
+			nodes = append(nodes, p.at)
 			return nil, nil
 		case err != nil && !p.placing.IsZero():
-			o.why = []string{"for a second one, " + err.Error()}
+			why = []string{"for a second one, " + err.Error()}
 			return nil, nil
 		}
 		return errors.New("the scheduler does not say where a pod can be"), err
@@ -242,5 +253,6 @@ func (o *Own) search(ctx context.Context) error {
 	if err != nil {
 		return o.refused("pods", err)
 	}
-	return c.remove(ctx, c.in("pods", p.Name))
+	o.nodes, o.why = nodes, why
+	return nil
 }

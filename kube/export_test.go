@@ -90,6 +90,11 @@ func (o *Own) NextBalancer(others ...error) error {
 	return err
 }
 
+// RefusedPods returns what it means for a network that the API server says why it makes no pods.
+func (o *Own) RefusedPods(says string) error {
+	return o.cluster(nil).refused("pods", &Status{Code: http.StatusForbidden, Message: says})
+}
+
 // AboutPod returns what is recorded of where a pod on a node is.
 func (o *Own) AboutPod(node string) string {
 	c := &Container{pod: &Pod{node: &Node{cluster: o.cluster(nil)}, at: node}}

@@ -108,7 +108,7 @@ func (k *keeper) path(name ...string) string {
 func (k *keeper) found(ctx context.Context) (missing, err error) {
 	all, err := k.own.pods(ctx, KeeperLabel, k.name)
 	if len(all) == 0 {
-		return errors.New("the job " + k.name + " has no pod"), err
+		return errors.New("the job " + k.name + " has no pod (kubectl get events -n " + k.own.entrance.namespace + " tells whether the cluster's job controller was refused it)"), err
 	}
 	k.pod.Name = all[0].Metadata.Name
 	return nil, err
@@ -195,7 +195,7 @@ func (o *Own) inject(ctx context.Context, s *stream, mark string) (*agent.Client
 	}
 	p, err := bootstrap.Inject(ctx, s, mark, o.o.Agents.For)
 	switch {
-	case err != nil && ctx.Err() != nil: // the image is not at fault
+	case err != nil && (ctx.Err() != nil || errors.Is(err, bootstrap.ErrNoAgent)): // the image is not at fault
 		return nil, nil, fmt.Errorf("send the agent: %w", err)
 	case err != nil:
 		return nil, nil, fmt.Errorf("send the agent to the image %s: %w; name another image with --image", o.o.Image, err)

@@ -62,6 +62,7 @@ type Own struct {
 	mu       sync.Mutex
 	entrance *entrance
 	version  string
+	assigned bool // OpenShift gives pods their users, and refuses those that name one
 	probed   bool
 	nodes    []string          // their names in the cluster, the servers' first
 	zones    map[string]string // of the nodes, where they are known
@@ -154,6 +155,10 @@ func (o *Own) probe(ctx context.Context) (err error) {
 		return o.refused("", err)
 	}
 	o.version = v.GitVersion
+	const group = "security.openshift.io"
+	var served struct{ Name string }
+	_ = o.entrance.Ask(ctx, http.MethodGet, "/apis/"+group, nil, &served) // an error says that this is no OpenShift
+	o.assigned = served.Name == group
 	if err := o.allowed(ctx, neededRights); err != nil {
 		return err
 	}
@@ -277,7 +282,7 @@ func (o *Own) begin(ctx context.Context, asked time.Time) error {
 		return err
 	}
 	if o.keeper != nil && o.keeper.lasts() {
-		return nil
+		return o.search(ctx)
 	}
 	if o.keeper != nil {
 		o.lost = o.lost || o.keeper.lost() != nil
@@ -311,10 +316,7 @@ func (o *Own) begin(ctx context.Context, asked time.Time) error {
 		return err
 	}
 	o.keeper, o.lost = k, false
-	if o.blind && len(o.nodes) == 0 {
-		return o.search(ctx)
-	}
-	return nil
+	return o.search(ctx)
 }
 
 // Use returns the first nodes of the cluster, for pods of one network.
@@ -430,11 +432,15 @@ func (o *Own) look(k *keeper) look {
 	if k.uid != "" {
 		metadata["ownerReferences"] = []fields{{"apiVersion": "batch/v1", "kind": "Job", "name": k.name, "uid": k.uid}}
 	}
+	user := fields{"runAsNonRoot": true, "seccompProfile": fields{"type": "RuntimeDefault"}}
+	if !o.assigned {
+		user["runAsUser"], user["runAsGroup"] = nobody, nobody
+	}
 	return look{
 		metadata: metadata,
 		spec: fields{
 			"activeDeadlineSeconds": int(keeperLife.Seconds()),
-			"securityContext":       fields{"runAsNonRoot": true, "runAsUser": nobody, "runAsGroup": nobody, "seccompProfile": fields{"type": "RuntimeDefault"}},
+			"securityContext":       user,
 			// The agent is received there: the image may have no folder that every user may write to.
 			"volumes":     []fields{{"name": "tmp", "emptyDir": fields{}}},
 			"tolerations": record.Each(o.o.Tolerate, func(key string) fields { return fields{"key": key, "operator": "Exists"} }),
@@ -453,16 +459,23 @@ func (o *Own) look(k *keeper) look {
 			return []string{"sh", "-c", strings.ReplaceAll(received(p.mark, p.sees), "$", "$$")}
 		},
 		on: func(n *Node) fields {
-			only := fields{"key": "metadata.name", "operator": "In", "values": []string{n.As}}
+			names, operator := o.nodes, "In"
 			switch {
 			case n.Not != "":
-				only = fields{"key": "metadata.name", "operator": "NotIn", "values": []string{n.Not}}
-			case n.As == "":
-				return nil // the scheduler chooses
+				names, operator = []string{n.Not}, "NotIn"
+			case n.As != "":
+				names = []string{n.As}
 			}
-			return fields{"affinity": fields{"nodeAffinity": fields{"requiredDuringSchedulingIgnoredDuringExecution": fields{
-				"nodeSelectorTerms": []fields{{"matchFields": []fields{only}}},
-			}}}}
+			chosen := fields{}
+			if n.As == "" { // the scheduler chooses, and some clusters also have nodes of Windows without a taint
+				chosen["nodeSelector"] = fields{"kubernetes.io/os": "linux"}
+			}
+			if terms := record.Each(names, func(name string) fields {
+				return fields{"matchFields": []fields{{"key": "metadata.name", "operator": operator, "values": []string{name}}}}
+			}); len(terms) > 0 { // any of them
+				chosen["affinity"] = fields{"nodeAffinity": fields{"requiredDuringSchedulingIgnoredDuringExecution": fields{"nodeSelectorTerms": terms}}}
+			}
+			return chosen
 		},
 	}
 }

@@ -553,7 +553,7 @@ func (c theirs) refusals(t *testing.T, config string) {
 			// It takes a while until the API server knows of a webhook or a quota. Meanwhile it may let a pod be tried, and then
 			// not be made, which takes a minute each time.
 			for began := time.Now(); time.Since(began) < patience; {
-				if _, err = own.Use(t.Context(), hosts); err != nil && !strings.Contains(err.Error(), "status unknown") && !strings.Contains(err.Error(), " has no pod, ") {
+				if _, err = own.Use(t.Context(), hosts); err != nil && !strings.Contains(err.Error(), "status unknown") && !strings.Contains(err.Error(), " has no pod (") {
 					break
 				}
 				iferr.Fatal(t, own.Close(t.Context()))

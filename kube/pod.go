@@ -211,7 +211,10 @@ func (c *Cluster) await(ctx context.Context, p *Pod) error {
 	if err != nil {
 		return err
 	}
-	return record.Try(p.Containers, func(one *Container) error { return wrap.Error(one.begin(ctx), "%s", one.name) })
+	// Each waits for nettoll to attach, and then longer for the agent.
+	return atonce.All(ctx, -1, p.Containers, func(ctx context.Context, _ int, one *Container) error {
+		return wrap.Error(one.begin(ctx), "%s", one.name)
+	})
 }
 
 // until is await.Until for what the API server says, for podTime at most.

@@ -33,7 +33,14 @@ func (c *Cluster) refused(what string, err error) error {
 	if c.keeper != nil && c.keeper.lost() != nil && errors.As(err, new(*Status)) {
 		return c.keeper.severed()
 	}
-	return c.own.refused(what, err)
+	explained := c.own.refused(what, err)
+	if un, ok := errors.AsType[*platform.Unsupported](explained); ok && passing(err) { // networks of which the first pods were taken are not given up for it
+		if strings.Contains(un.Option, "quota") {
+			un.Remedy = "build fewer networks at once (--together), " + un.Remedy
+		}
+		return errors.New(un.Error() + "; " + un.Remedy)
+	}
+	return explained
 }
 
 func (o *Own) refused(what string, err error) error {
@@ -61,14 +68,24 @@ func refusal(namespace, user, place, what string, s *Status) error {
 			Feature: "such pods " + in, Option: "a higher level of pod security there than " + lacks,
 			Remedy: "kubectl label namespace " + namespace + " pod-security.kubernetes.io/enforce=privileged --overwrite, or name another with --namespace",
 		}
-	case strings.Contains(text, "exceeded quota") || strings.Contains(text, "failed quota"):
+	case strings.Contains(text, exceeded):
 		return &platform.Unsupported{
-			Feature: what + " " + in, Option: "room in the quota there: " + quota(text), Remedy: "raise the quota, or name another namespace with --namespace",
+			Feature: what + " " + in, Option: "room in the quota there: " + after(text, exceeded), Remedy: "raise the quota, or name another namespace with --namespace",
+		}
+	case strings.Contains(text, unspecified):
+		return &platform.Unsupported{
+			Feature: what + " " + in, Option: "what the quota there wants: " + after(text, unspecified),
+			Remedy: "have a LimitRange give containers defaults there, or name another namespace with --namespace",
 		}
 	case bounds.MatchString(text):
 		return &platform.Unsupported{
 			Feature: what + " " + in, Option: "other bounds there than those of its LimitRange: " + bounds.FindString(text),
 			Remedy: "give pods other CPUs (--pod-cpus), change the LimitRange, or name another namespace with --namespace",
+		}
+	case webhook.MatchString(text) && strings.Contains(text, unanswered):
+		return &platform.Unsupported{
+			Feature: what + " " + in, Option: "an answer of the admission webhook " + webhook.FindStringSubmatch(text)[1],
+			Remedy: "see why it does not answer, exempt the namespace from it, or name another with --namespace", Err: errors.New(text),
 		}
 	case webhook.MatchString(text):
 		return &platform.Unsupported{
@@ -81,14 +98,23 @@ func refusal(namespace, user, place, what string, s *Status) error {
 	return errors.New(text)
 }
 
-// quota returns the part of a message that names the quota.
-func quota(text string) string {
-	for _, words := range []string{"exceeded quota: ", "failed quota: "} {
-		if _, after, ok := strings.Cut(text, words); ok {
-			return after
-		}
-	}
-	return text
+// What the API server says where a quota is used up, where it wants pods to say what they use, and where a webhook does not answer.
+const (
+	exceeded    = "exceeded quota: "
+	unspecified = "failed quota: "
+	unanswered  = "failed calling webhook"
+)
+
+// after returns the part of a text that follows some words.
+func after(text, words string) string {
+	_, rest, _ := strings.Cut(text, words)
+	return rest
+}
+
+// passing reports whether a refusal can be another one soon: of what others use, or of a webhook that does not answer.
+func passing(err error) bool {
+	s, ok := errors.AsType[*Status](err)
+	return ok && (strings.Contains(s.Message, exceeded) || strings.Contains(s.Message, unanswered))
 }
 
 func missingRight(what, in string) error {

@@ -29,6 +29,8 @@ type baseline struct {
 	mute  bool   // requests for jobs get no answer
 	says  string // why nothing is made; empty: it says only that
 	tries string // why pods are refused when they are tried; empty: they are not
+	group string // of its API
+	hides bool   // nodes cannot be listed
 }
 
 func startBaseline(t *testing.T) *baseline {
@@ -49,6 +51,11 @@ func (b *baseline) answer(w http.ResponseWriter, r *http.Request) {
 	switch kind := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]; {
 	case kind == "version":
 		said["gitVersion"] = "v1"
+	case strings.HasPrefix(r.URL.Path, "/apis/") && kind == b.group:
+		said["name"] = kind
+	case kind == "nodes" && b.hides:
+		said = object{"kind": "Status", "code": http.StatusForbidden, "message": `User "me" cannot list resource "nodes" in API group ""`}
+		w.WriteHeader(http.StatusForbidden)
 	case kind == "nodes":
 		said["items"] = b.nodes
 	case kind == "selfsubjectaccessreviews":
@@ -205,9 +212,68 @@ func TestThoseWhoRefuse(t *testing.T) {
 		b := startBaseline(t)
 		b.says = says
 		err := b.own(t).Begin(t.Context())
-		refused(t, err, "not supported here (needs the consent of the admission webhook or policy "+name+")")
+		needs := "the consent of the admission webhook or policy "
+		if strings.Contains(says, "failed calling") {
+			needs = "an answer of the admission webhook "
+		}
+		refused(t, err, "not supported here (needs "+needs+name+")")
 		if !errors.Is(err, platform.ErrUnsupported) {
 			t.Errorf("%s: %v is not that something is missing", name, err)
+		}
+	}
+}
+
+// TestNetworksAreNotGivenUp checks that what may be otherwise a moment later is no lack of the cluster's once pods were taken: a quota
+// that others use, too, and a webhook that does not answer. A webhook that denies pods is.
+func TestNetworksAreNotGivenUp(t *testing.T) {
+	for says, want := range map[string]struct {
+		text  string
+		lacks bool
+	}{
+		`pods "x" is forbidden: exceeded quota: tight, requested: pods=1, used: pods=10, limited: pods=10`: {
+			"room in the quota there: tight, requested: pods=1, used: pods=10, limited: pods=10); build fewer networks at once (--together), raise the quota", false},
+		`pods "x" is forbidden: failed quota: tight: must specify limits.cpu for: h1c1`:   {"needs what the quota there wants: tight: must specify limits.cpu for: h1c1)", true},
+		`Internal error occurred: failed calling webhook "mute.example.com": EOF`:         {"needs an answer of the admission webhook mute.example.com)", false},
+		`admission webhook "strict.example.com" denied the request: no pods from outside`: {"needs the consent of the admission webhook or policy strict.example.com)", true},
+	} {
+		own := startBaseline(t).own(t)
+		iferr.Fatal(t, own.Probe(t.Context()))
+		err := own.RefusedPods(says)
+		refused(t, err, want.text)
+		if errors.Is(err, platform.ErrUnsupported) != want.lacks {
+			t.Errorf("%s: that something is missing: %v", says, !want.lacks)
+		}
+	}
+}
+
+// TestUsersOfPods checks that pods name their user, except on OpenShift, which gives each namespace users of its own.
+func TestUsersOfPods(t *testing.T) {
+	for group, names := range map[string]bool{"": true, "security.openshift.io": false} {
+		b := startBaseline(t)
+		b.group = group
+		_ = b.own(t).Begin(t.Context()) // it makes nothing
+		made, err := json.Marshal(b.asked["jobs"])
+		iferr.Fatal(t, err)
+		if !strings.Contains(string(made), `"runAsNonRoot":true`) || strings.Contains(string(made), `"runAsUser"`) != names || strings.Contains(string(made), `"runAsGroup"`) != names {
+			t.Errorf("API %q: %s", group, made)
+		}
+	}
+}
+
+// TestKeeperIsOnTheNodes checks that the first pod is put onto the nodes that are used, which have the CPUs and the system that there
+// is an agent for; if they are not known, onto one with Linux.
+func TestKeeperIsOnTheNodes(t *testing.T) {
+	for _, lacks := range []string{"", "list nodes"} {
+		b := startBaseline(t)
+		b.nodes = append(b.nodes, object{"metadata": object{"name": "h2"}})
+		b.hides = lacks != ""
+		_ = b.with(t, kube.OwnOptions{}).Begin(t.Context())
+		made, err := json.Marshal(b.asked["jobs"])
+		iferr.Fatal(t, err)
+		for want, is := range map[string]bool{`{"matchFields":[{"key":"metadata.name","operator":"In","values":["h2"]}]}`: !b.hides, `{"kubernetes.io/os":"linux"}`: true} {
+			if strings.Contains(string(made), want) != is {
+				t.Errorf("nodes hidden: %v: %s", b.hides, made)
+			}
 		}
 	}
 }

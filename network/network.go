@@ -146,8 +146,8 @@ type Network struct {
 	Remarks func(Family) []string
 	// Unproved says what of the path is not proved, and why; each becomes a warning of every trial.
 	Unproved []string
-	// Found describes the hops with May that the payload of a trial crossed.
-	Found func(crossed []Hop, f Family) Finding
+	// Found describes the hops with May that the payload of a trial crossed, and those of which that is not known.
+	Found func(crossed, unsure []Hop, f Family) Finding
 	// Translator says what has translated the addresses that the clients of a trial dialled, which has just ended, or why that is
 	// not proved. It may take some milliseconds, and cause traffic.
 	Translator func(ctx context.Context, f Family) (remark, unproved string)
@@ -235,8 +235,9 @@ type Hop struct {
 	// Packs means that what crosses may be several packets of containers in one, so that their number proves nothing.
 	Packs bool
 	// May means that it is not known beforehand whether the payload crosses the device. It belongs to the path if it counts
-	// at least two fifths of the bytes that the first devices on the paths of its pairs count in the turns of its network. Otherwise
-	// it is left out, also if it cannot be read.
+	// at least two fifths of the bytes that the first devices on the paths of its pairs count in the turns of its network, without
+	// what others send over it at the rate at which it counts when no network has a turn. Otherwise it is left out, also if it cannot be
+	// read; if only what others send makes it as much, it is not known whether the payload crosses it.
 	May bool
 	// About is what the device is, of one that May be crossed.
 	About string

@@ -217,7 +217,7 @@ func TestSlowHops(t *testing.T) {
 		}
 		p.each = append(p.each, workload.Result{Crossed: []workload.Crossed{{Bytes: payload}}})
 		p.readings = append(p.readings, turnReading{before: before, after: after})
-		proof.spans = append(proof.spans, span{before.hops[p], after.hops[p]})
+		proof.spans = append(proof.spans, span{before.hops[p], after.hops[p], 0})
 	}
 	for name, n := range reads {
 		want := 1

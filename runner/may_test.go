@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"nettoll/internal/testutil/iferr"
@@ -56,6 +57,35 @@ func TestHopsThatMayBeCrossed(t *testing.T) {
 	}
 }
 
+// TestWhatOthersSend has others send 500 bytes per second over devices, also when no network does. What they send makes none of these
+// a part of the path; where it hides whether the payload crosses a device, that is not known.
+func TestWhatOthersSend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, err := begin(t.Context(), [][]network.Hop{{
+			hop("h2c1/eth0", network.Device, false, bytes(0), bytes(1000)),
+			mayBe("h2/tunnel", bytes(0), bytes(0), bytes(0), bytes(1000)),
+			mayBe("h2/others", bytes(0), bytes(100), bytes(600), bytes(1100)),
+			mayBe("h2/both", bytes(0), bytes(100), bytes(600), bytes(2100)),
+			mayBe("h2/neither", bytes(0), bytes(100), bytes(100), bytes(200)),
+		}})
+		iferr.Fatal(t, err)
+		wait := func(context.Context) error { time.Sleep(time.Second); return nil }
+		iferr.Fatal(t, watchOthers(t.Context(), []*proof{p}, wait))
+		time.Sleep(time.Second)
+		hops, err := p.finish(t.Context(), []workload.Crossed{{Bytes: 900}})
+		if want := []string{"h2c1/eth0", "h2/tunnel", "h2/both"}; err != nil || !slices.Equal(namesOf(hops), want) {
+			t.Errorf("the path is %v, %v, want %v", namesOf(hops), err, want)
+		}
+		if len(p.unsure) != 1 || p.unsure[0].Name != "h2/others" {
+			t.Errorf("it is not known of %+v", p.unsure)
+		}
+		p.spans = []span{{p.before, p.after, 4 * time.Second}} // in which others sent 2000 bytes
+		if p.find([]record.Hop{{}, p.maybe(1, nil), p.maybe(2, nil), p.maybe(3, nil), p.maybe(4, nil)}); len(p.found) != 1 || len(p.unsure) != 2 {
+			t.Errorf("in a longer turn: found %+v, not known %+v", p.found, p.unsure)
+		}
+	})
+}
+
 // TestEndThatDoesNotCountWhatItReceives has the device of an endpoint count its acknowledgements only. What IP has received there
 // tells how much must have crossed a device on the path.
 func TestEndThatDoesNotCountWhatItReceives(t *testing.T) {
@@ -103,10 +133,10 @@ func TestHopsThatOthersCrossInTheirTurns(t *testing.T) {
 		at := func(eth0, others uint64) []network.Count {
 			return []network.Count{bytes(eth0), bytes(eth0), bytes(others)}
 		}
-		p.spans = append(p.spans, span{at(1000*turn, 4000*turn), at(1000*turn+1000, 4000*turn+10)})
+		p.spans = append(p.spans, span{at(1000*turn, 4000*turn), at(1000*turn+1000, 4000*turn+10), time.Second})
 	}
 	// In this one, the node's devices could not be read at first.
-	p.spans = append(p.spans, span{[]network.Count{bytes(2000), {}, {}}, []network.Count{bytes(7000), {Bytes: 7000, At: port}, {Bytes: 8000, At: network.Joint{Index: 5}}}})
+	p.spans = append(p.spans, span{[]network.Count{bytes(2000), {}, {}}, []network.Count{bytes(7000), {Bytes: 7000, At: port}, {Bytes: 8000, At: network.Joint{Index: 5}}}, time.Second})
 	hops, err := p.finish(t.Context(), []workload.Crossed{{Bytes: 1900}})
 	if want := []string{"h2c1/eth0", "h2/own"}; err != nil || !slices.Equal(namesOf(hops), want) {
 		t.Errorf("the path is %v, %v, want %v", namesOf(hops), err, want)

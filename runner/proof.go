@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"nettoll/internal/atonce"
 	"nettoll/internal/oneline"
 	"nettoll/network"
 	"nettoll/platform"
@@ -24,13 +25,19 @@ type proof struct {
 	ends   []int           // for each pair, its first hop
 	spans  []span          // the turns of the network; nil: it is not measured in turns
 	found  []network.Hop   // those with May that the payload crossed
+	unsure []network.Hop   // those with May of which that is not known
+	others []float64       // for each hop with May, what others send over it in bytes/s; nil: not watched
+	began  time.Time       // when before was read
 	beside []*proof        // of the other networks with which this one takes turns
 	oneWay bool            // the receivers of the payload send nothing back
 	first  int             // the hop that tells whether something crosses the network, or -1; see among
 }
 
 // span holds what the hops had counted at the beginning and at the end of a turn.
-type span struct{ before, after []network.Count }
+type span struct {
+	before, after []network.Count
+	length        time.Duration
+}
 
 // begin reads the hops on the paths of all pairs. A hop that several pairs share
 // is read once.
@@ -56,7 +63,48 @@ func begin(ctx context.Context, paths [][]network.Hop) (*proof, error) {
 	}
 	var err error
 	p.before, err = p.read(ctx, nil)
+	p.began = time.Now()
 	return p, err
+}
+
+// watchOthers has wait wait while none of the networks sends, and notes what others send meanwhile over the hops that their payload
+// need not cross.
+func watchOthers(ctx context.Context, all []*proof, wait func(context.Context) error) error {
+	type reading struct {
+		of    *proof
+		hop   int
+		count network.Count
+		at    time.Time
+	}
+	var from []reading
+	for _, p := range all {
+		p.others = make([]float64, len(p.hops))
+		for i, h := range p.hops {
+			if h.May {
+				from = append(from, reading{of: p, hop: i})
+			}
+		}
+	}
+	const atOnce = 16
+	read := func(all []reading) []reading {
+		all = slices.Clone(all)
+		_ = atonce.Each(atOnce, all, func(i int, r reading) (err error) { // one that cannot be read is left out in the end
+			all[i].count, err = r.of.hops[r.hop].Read(ctx)
+			all[i].at = time.Now()
+			return err
+		})
+		return all
+	}
+	from = read(from)
+	if err := wait(ctx); err != nil {
+		return err
+	}
+	for i, to := range read(from) {
+		if seconds := to.at.Sub(from[i].at).Seconds(); to.count.At == from[i].count.At && seconds > 0 {
+			to.of.others[to.hop] = float64(growth(from[i].count, to.count).Bytes) / seconds
+		}
+	}
+	return nil
 }
 
 // read reads the hops that some accepts; nil accepts all.
@@ -143,10 +191,14 @@ func (p *proof) finish(ctx context.Context, pairs []workload.Crossed) ([]record.
 
 // find leaves out the hops that may be crossed and were not, and notes the others of these.
 func (p *proof) find(all []record.Hop) (hops []record.Hop) {
-	p.found = nil
+	p.found, p.unsure = nil, nil
 	for i, h := range p.hops {
-		if h.May && all[i].OK {
+		switch {
+		case !h.May:
+		case all[i].OK:
 			p.found = append(p.found, h)
+		case all[i].Need > 0 && all[i].Bytes >= all[i].Need:
+			p.unsure = append(p.unsure, h)
 		}
 		if !h.May || all[i].OK {
 			hops = append(hops, all[i])
@@ -160,7 +212,7 @@ func (p *proof) find(all []record.Hop) (hops []record.Hop) {
 func (p *proof) counted(i int, after []network.Count) []span {
 	all := p.spans
 	if all == nil || p.hops[i].Slow {
-		all = []span{{p.before, after}}
+		all = []span{{p.before, after, time.Since(p.began)}}
 	}
 	return record.Those(all, func(s span) bool {
 		return i < len(s.before) && i < len(s.after) && s.before[i].At.Index == s.after[i].At.Index
@@ -186,7 +238,11 @@ func (p *proof) maybe(i int, after []network.Count) record.Hop {
 		_, bytes := grown(end, in)
 		r.Need += bytes * 2 / 5 // less than half: some devices are crossed one way only, by half of what transactions send
 	}
-	r.OK = r.Need > 0 && r.Bytes >= r.Need
+	others := 0.0
+	if p.others != nil {
+		others = p.others[i] * record.Sum(in, func(s span) float64 { return s.length.Seconds() })
+	}
+	r.OK = r.Need > 0 && float64(r.Bytes) >= float64(r.Need)+others
 	return r
 }
 

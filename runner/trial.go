@@ -197,7 +197,7 @@ func (s *session) measure(ctx context.Context, t *record.Trial, warmup, window t
 		return err
 	}
 	if a.at.of != nil {
-		if err := a.at.watchIdle(ctx); err != nil {
+		if err := watchOthers(ctx, []*proof{a.proof}, a.at.watchIdle); err != nil {
 			return err
 		}
 	}
@@ -300,7 +300,7 @@ func (a *attempt) describePath(ctx context.Context) (unexpected string) {
 	s, t := a.s, a.t
 	unproved := s.network.Unproved
 	if s.network.Found != nil {
-		found := s.network.Found(a.proof.found, network.Family(t.Cell.Family))
+		found := s.network.Found(a.proof.found, a.proof.unsure, network.Family(t.Cell.Family))
 		t.Warnings = append(t.Warnings, record.Warn(found.Remark != "", record.WarnPathFound, "%s", found.Remark)...)
 		t.Warnings = append(t.Warnings, record.Warn(found.Doubt != "", record.WarnPathNotClaimed, "%s", found.Doubt)...)
 		unexpected = found.Wrong

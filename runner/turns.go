@@ -83,7 +83,8 @@ func (r *Runner) takeTurns(ctx context.Context, c plan.Contest, in []*session, r
 	}
 	clocks, err := timesOf(ctx, players)
 	if err == nil {
-		err = distinct(players).watchIdle(ctx)
+		there := record.Those(players, func(p *player) bool { return p != nil })
+		err = watchOthers(ctx, record.Each(there, func(p *player) *proof { return p.proof }), distinct(players).watchIdle)
 	}
 	if err != nil {
 		for _, p := range players {
@@ -506,7 +507,7 @@ func (p *player) spans() []span {
 		if s.before.err != nil || s.after.err != nil || (turnProof{crossed: p.each[plan.Cold+i].Crossed}).payload() == 0 {
 			continue
 		}
-		one := span{s.before.hops[p], s.after.hops[p]}
+		one := span{s.before.hops[p], s.after.hops[p], p.turn.Length()}
 		all = append(all, one)
 		switch {
 		case s.before.late || s.after.late:

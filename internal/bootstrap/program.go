@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -80,15 +81,24 @@ type Agents struct {
 	packs
 }
 
-// For returns the agent for a kind of machine, as uname -m names it.
+// ErrNoAgent is the error for machines that there is no agent for.
+var ErrNoAgent = errors.New("there is no agent")
+
+// noAgent is why the file of an agent is not there.
+type noAgent struct{ error }
+
+// Is makes errors.Is(err, ErrNoAgent) true.
+func (noAgent) Is(target error) bool { return target == ErrNoAgent }
+
+// For returns the agent for a kind of machine, as uname -m names it, or an ErrNoAgent.
 func (a *Agents) For(kind string) (*Program, error) {
 	arch, known := goArch[kind]
 	if !known {
-		return nil, fmt.Errorf("it is a machine of kind %q, for which there is no agent", kind)
+		return nil, fmt.Errorf("it is a machine of kind %q, for which %w", kind, ErrNoAgent)
 	}
 	file, err := a.File(arch)
 	if err != nil {
-		return nil, fmt.Errorf("it is a machine of kind %s: %w", kind, err)
+		return nil, fmt.Errorf("it is a machine of kind %s: %w", kind, noAgent{err})
 	}
 	return a.pack(file)
 }

@@ -32,6 +32,11 @@ func (n *NS) addresses(l netlink.Link) ([]netlink.Addr, error) {
 // Addresses returns the addresses of devices that are up, except those of loopback devices, link-local ones, and those
 // that are not in use yet or any more.
 func (n *NS) Addresses() (all []Address, err error) {
+	return n.inUse(func(a *netlink.LinkAttrs) bool { return a.RawFlags&unix.IFF_LOOPBACK == 0 })
+}
+
+// inUse returns the addresses of such devices.
+func (n *NS) inUse(of func(*netlink.LinkAttrs) bool) (all []Address, err error) {
 	links, err := n.links()
 	if err != nil {
 		return nil, err
@@ -39,7 +44,7 @@ func (n *NS) Addresses() (all []Address, err error) {
 	const unusable = unix.IFA_F_TENTATIVE | unix.IFA_F_DADFAILED | unix.IFA_F_DEPRECATED | unix.IFA_F_TEMPORARY
 	for _, l := range links {
 		a := l.Attrs()
-		if a.RawFlags&unix.IFF_UP == 0 || a.RawFlags&unix.IFF_LOOPBACK != 0 {
+		if a.RawFlags&unix.IFF_UP == 0 || !of(a) {
 			continue
 		}
 		has, err := n.addresses(l)
@@ -75,7 +80,7 @@ func (n *NS) Way(to netip.Addr) (w Way, err error) {
 	if err != nil {
 		return w, fmt.Errorf("find device %d: %w", r.LinkIndex, err)
 	}
-	all, err := n.Addresses()
+	all, err := n.inUse(func(*netlink.LinkAttrs) bool { return true }) // of lo, too, as where BGP runs on hosts
 	if err != nil {
 		return w, err
 	}

@@ -25,7 +25,7 @@ type build struct {
 	// apart says why nothing can be sent between several machines of the user's, on which the engines are; nil if it can.
 	apart error
 	// found becomes network.Network.Found.
-	found func(crossed []network.Hop, f network.Family) network.Finding
+	found func(crossed, unsure []network.Hop, f network.Family) network.Finding
 	// balances reports whether nodes lead connections to servers, and return the answers.
 	balances bool
 }

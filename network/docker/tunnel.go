@@ -104,7 +104,7 @@ func (n *build) uplinks(from, to *plumb.Host) []network.Hop {
 }
 
 // onCard says which devices of the user's machines counted the payload of a tunnel.
-func (n *build) onCard(crossed []network.Hop, _ network.Family) network.Finding {
+func (n *build) onCard(crossed, unsure []network.Hop, _ network.Family) network.Finding {
 	var by, not []string
 	for _, node := range n.talking() { // the payload crosses no other host
 		card := node.Host.UplinkHop().Name
@@ -117,5 +117,9 @@ func (n *build) onCard(crossed []network.Hop, _ network.Family) network.Finding 
 	if not == nil {
 		return network.Finding{Remark: "by their counters, " + strings.Join(by, " and ") + " carried the payload between the machines"}
 	}
-	return network.Finding{Unproved: "what carried the payload between the machines is not proved: by its counters, it was not " + strings.Join(not, " or ")}
+	const unproved = "what carried the payload between the machines is not proved: "
+	if card, ok := record.First(unsure, func(hop network.Hop) bool { return slices.Contains(not, hop.Name) }); ok {
+		return network.Finding{Unproved: unproved + "others send as much over " + card.Name}
+	}
+	return network.Finding{Unproved: unproved + "by its counters, it was not " + strings.Join(not, " or ")}
 }

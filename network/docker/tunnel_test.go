@@ -26,13 +26,17 @@ func onTwoOfThree() *build {
 func TestCardsOfMachinesWithoutContainers(t *testing.T) {
 	n := onTwoOfThree()
 	hops := plumb.UplinkHops(n.Hosts[1], n.Hosts[0])
-	got, want := n.onCard(hops, network.IPv4), network.Finding{Remark: "by their counters, h1/eth0 and h2/eth0 carried the payload between the machines"}
+	got, want := n.onCard(hops, nil, network.IPv4), network.Finding{Remark: "by their counters, h1/eth0 and h2/eth0 carried the payload between the machines"}
 	if got != want {
 		t.Errorf("%+v", got)
 	}
-	got, want = n.onCard(hops[:1], network.IPv4), network.Finding{Unproved: "what carried the payload between the machines is not proved: by its counters, it was not h1/eth0"}
+	got, want = n.onCard(hops[:1], nil, network.IPv4), network.Finding{Unproved: "what carried the payload between the machines is not proved: by its counters, it was not h1/eth0"}
 	if got != want {
 		t.Errorf("by one card: %+v", got)
+	}
+	got, want = n.onCard(hops[:1], hops[1:], network.IPv4), network.Finding{Unproved: "what carried the payload between the machines is not proved: others send as much over h1/eth0"}
+	if got != want {
+		t.Errorf("by one card, and perhaps another: %+v", got)
 	}
 }
 

@@ -44,15 +44,15 @@ func TestWhatIsExpected(t *testing.T) {
 		{"plain", "path not proved: nothing that leads out of h1 has counted the payload, and plain is expected to carry it", []network.Hop{pod, bridge, card, farBridge}},
 	} {
 		o := &observed{hosts: []*plumb.Host{server, client}, own: own, expect: c.expect}
-		if got := o.found(c.crossed, network.IPv4).Wrong; got != c.wrong {
+		if got := o.found(c.crossed, nil, network.IPv4).Wrong; got != c.wrong {
 			t.Errorf("expected %q: %q, want %q", c.expect, got, c.wrong)
 		}
 	}
-	one := (&observed{hosts: []*plumb.Host{client}, own: own, expect: "vxlan"}).found([]network.Hop{pod, pod}, network.IPv4)
+	one := (&observed{hosts: []*plumb.Host{client}, own: own, expect: "vxlan"}).found([]network.Hop{pod, pod}, nil, network.IPv4)
 	if want := "counters of the nodes show what carried the payload: on h2 the pods' veth (port of cni0)"; one != (network.Finding{Remark: want}) {
 		t.Errorf("%+v, want %q", one, want)
 	}
-	two := (&observed{hosts: []*plumb.Host{server, client}, own: own}).found([]network.Hop{pod, bridge, tunnel, card}, network.IPv4)
+	two := (&observed{hosts: []*plumb.Host{server, client}, own: own}).found([]network.Hop{pod, bridge, tunnel, card}, nil, network.IPv4)
 	for _, want := range []string{"on h2 the pods' veth (port of cni0), cni0 (bridge), flannel.1 (vxlan), ens5; ", "on h1 no device, and nothing that leads out of the node"} {
 		if !strings.Contains(two.Remark, want) {
 			t.Errorf("%q does not say %q", two.Remark, want)
@@ -60,6 +60,34 @@ func TestWhatIsExpected(t *testing.T) {
 	}
 	if want := "what carries the payload out of h1 is not proved: no device that leads out of the node has counted it"; two.Unproved != want {
 		t.Errorf("not proved: %q, want %q", two.Unproved, want)
+	}
+}
+
+// TestWhatOthersHide has others send so much over devices that it is not known whether the payload crosses them: nothing is said to
+// contradict what is expected, or to be as expected.
+func TestWhatOthersHide(t *testing.T) {
+	hop := func(name, about string) network.Hop { return network.Hop{Name: name, About: about, May: true} }
+	client, server := &plumb.Host{Host: called{name: "h2"}}, &plumb.Host{Host: called{name: "h1"}}
+	card, tunnel, bridge, far := hop("h2/ens5", "device"), hop("h2/flannel.1", "vxlan"), hop("h2/cni0", "bridge"), hop("h1/ens5", "device")
+	own := map[*plumb.Host][]network.Hop{client: {bridge, tunnel, card}, server: {far}}
+	claims := map[*plumb.Host]kube.Claims{client: {IPv4: kube.Claim{By: "flannel", Tunnels: []string{"vxlan"}}}, server: {IPv4: kube.Claim{By: "flannel"}}}
+	const tunnelUnproved = "whether the payload crosses h2/flannel.1 is not proved: others send as much there"
+	for _, c := range []struct {
+		expect          string
+		crossed, unsure []network.Hop
+		wrong, unproved string
+	}{
+		{"vxlan", []network.Hop{card, far}, []network.Hop{tunnel}, "wrong path: the payload crossed ens5 of h1, and no vxlan device, which is expected to carry it", tunnelUnproved},
+		{"plain", []network.Hop{card, far}, []network.Hop{tunnel}, "", tunnelUnproved},
+		{"plain", []network.Hop{far}, []network.Hop{card}, "", "whether the payload crosses h2/ens5 is not proved: others send as much there"},
+		{"plain", []network.Hop{far}, []network.Hop{bridge}, "path not proved: nothing that leads out of h2 has counted the payload, and plain is expected to carry it",
+			"what carries the payload out of h2 is not proved: no device that leads out of the node has counted it"},
+	} {
+		o := &observed{hosts: []*plumb.Host{server, client}, own: own, expect: c.expect, claims: claims}
+		got := o.found(c.crossed, c.unsure, network.IPv4)
+		if got.Wrong != c.wrong || got.Unproved != c.unproved || got.Doubt != "" || strings.Contains(got.Remark, "that is what") {
+			t.Errorf("expected %s: %+v, want %q, %q", c.expect, got, c.wrong, c.unproved)
+		}
 	}
 }
 
@@ -111,10 +139,10 @@ func TestClaims(t *testing.T) {
 	} {
 		other := &plumb.Host{Host: called{name: "h2"}}
 		o := &observed{hosts: []*plumb.Host{other, host}, own: map[*plumb.Host][]network.Hop{host: all}, claims: map[*plumb.Host]kube.Claims{host: {IPv4: c.claim}}}
-		if got := o.found(c.crossed, network.IPv4).Doubt; got != c.want {
+		if got := o.found(c.crossed, nil, network.IPv4).Doubt; got != c.want {
 			t.Errorf("%+v: %q, want %q", c.claim, got, c.want)
 		}
-		if got := o.found(c.crossed, network.IPv6); got.Doubt != "" {
+		if got := o.found(c.crossed, nil, network.IPv6); got.Doubt != "" {
 			t.Errorf("%+v of the other IP version: %q", c.claim, got.Doubt)
 		}
 	}
@@ -124,7 +152,7 @@ func TestClaims(t *testing.T) {
 	for claims, want := range map[[2]string]bool{{"flannel", "flannel"}: true, {"flannel", ""}: false, {"", "flannel"}: false, {"", ""}: false} {
 		o := &observed{hosts: []*plumb.Host{host, client}, own: map[*plumb.Host][]network.Hop{host: all, client: {far}}, claims: map[*plumb.Host]kube.Claims{}}
 		o.claims[host], o.claims[client] = kube.Claims{IPv4: kube.Claim{By: claims[0]}}, kube.Claims{IPv4: kube.Claim{By: claims[1]}}
-		if got := o.found([]network.Hop{far, bridge, card}, network.IPv4).Remark; strings.HasSuffix(got, agreed) != want {
+		if got := o.found([]network.Hop{far, bridge, card}, nil, network.IPv4).Remark; strings.HasSuffix(got, agreed) != want {
 			t.Errorf("if %q say that they have plain routes: %s", claims, got)
 		}
 	}

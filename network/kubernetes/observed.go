@@ -155,7 +155,7 @@ func (o *observed) hops(from, to *plumb.Node, _ network.Family) []network.Hop {
 }
 
 // found describes what the payload of an IP version crossed on the nodes.
-func (o *observed) found(crossed []network.Hop, version network.Family) (f network.Finding) {
+func (o *observed) found(crossed, unsure []network.Hop, version network.Family) (f network.Finding) {
 	claim := func(h *plumb.Host) kube.Claim { return o.claims[h].Of(version == network.IPv6) }
 	var parts, blind []string
 	for _, h := range slices.Backward(o.hosts) { // in the order of the path: the servers are on the first host
@@ -184,24 +184,35 @@ func (o *observed) found(crossed []network.Hop, version network.Family) (f netwo
 		if names == nil {
 			text += "no device"
 		}
+		perhaps := record.Those(unsure, func(hop network.Hop) bool {
+			return strings.HasPrefix(hop.Name, h.Name()+"/") && hop.About != bridgeKind
+		})
 		if len(o.hosts) > 1 {
-			if out == nil {
+			switch {
+			case out != nil:
+			case len(perhaps) > 0:
+				text += ", and nothing else for certain"
+			default:
 				text += ", and nothing that leads out of the node"
 				blind = append(blind, h.Name())
 			}
-			f.Wrong = cmp.Or(f.Wrong, o.contradicts(h.Name(), out, through, crossed))
-			if out != nil {
+			f.Wrong = cmp.Or(f.Wrong, o.contradicts(h.Name(), out, through, crossed, perhaps))
+			if out != nil && len(perhaps) == 0 {
 				f.Doubt = cmp.Or(f.Doubt, unlike(claim(h), h.Name(), through, crossed))
 			}
 		}
 		parts = append(parts, text)
 	}
-	if blind != nil {
+	switch {
+	case blind != nil:
 		f.Unproved = "what carries the payload out of " + strings.Join(blind, " and ") + " is not proved: no device that leads out of the node has counted it"
+	case len(unsure) > 0:
+		names := record.Each(unsure, func(hop network.Hop) string { return hop.Name })
+		f.Unproved = "whether the payload crosses " + strings.Join(names, " and ") + " is not proved: others send as much there"
 	}
 	f.Remark = "counters of the nodes show what carried the payload: " + strings.Join(parts, "; ")
 	by := record.Distinct(o.hosts, func(h *plumb.Host) string { return claim(h).By })
-	if by[0] != "" && len(by) == 1 && len(o.hosts) > 1 && f.Doubt == "" && blind == nil {
+	if by[0] != "" && len(by) == 1 && len(o.hosts) > 1 && f.Doubt == "" && f.Unproved == "" {
 		f.Remark += "; that is what " + by[0] + " says of its nodes"
 	}
 	return f
@@ -228,11 +239,14 @@ func unlike(claim kube.Claim, host string, through []string, crossed []network.H
 	return ""
 }
 
-// contradicts says how what carried the payload out of a node, and the tunnels among that, contradict what the user expects.
-func (o *observed) contradicts(host string, out, through []string, crossed []network.Hop) string {
+// contradicts says how what carried the payload out of a node, and the tunnels among that, contradict what the user expects. Perhaps
+// it also crossed others of the node's devices.
+func (o *observed) contradicts(host string, out, through []string, crossed, perhaps []network.Hop) string {
 	kind := func(hop network.Hop) bool { return strings.HasPrefix(hop.Name, host+"/") && hop.About == o.expect }
 	switch {
-	case o.expect == "" || slices.ContainsFunc(crossed, kind):
+	case o.expect == "" || slices.ContainsFunc(crossed, kind) || slices.ContainsFunc(perhaps, kind):
+		return ""
+	case out == nil && len(perhaps) > 0:
 		return ""
 	case out == nil:
 		return fmt.Sprintf("path not proved: nothing that leads out of %s has counted the payload, and %s is expected to carry it", host, o.expect)
