@@ -53,6 +53,18 @@ type Comparison struct {
 	Verdict  Outcome // Outcome, but Different only if Adjusted confirms it
 }
 
+// Factor returns the value as a ratio to the baseline, by which comparisons of either kind can be sorted. If the baseline is 0, a
+// difference is its own measure.
+func (c Comparison) Factor() float64 {
+	switch {
+	case !c.Minus:
+		return c.Value
+	case c.of > 0:
+		return 1 + c.Value/c.of
+	}
+	return 1 + c.Value
+}
+
 // MarshalJSON leaves out what is not known: an untested comparison has no interval and no p-value.
 func (c Comparison) MarshalJSON() ([]byte, error) {
 	where := func(known bool, v float64) *float64 {

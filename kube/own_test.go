@@ -533,7 +533,7 @@ func (c theirs) refusals(t *testing.T, config string) {
 				"rules":             []object{{"apiGroups": []string{""}, "apiVersions": []string{"v1"}, "operations": []string{"CREATE"}, "resources": []string{"pods"}}},
 			}}})
 			return func(t *testing.T) { c.remove(t, at+"/strict") }
-		}, want: "pods in the namespace team: not supported here (needs the consent of the admission webhook or policy strict.example.com)"},
+		}, want: "pods in the namespace team: not supported here (needs an answer of the admission webhook strict.example.com)"},
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			if k.before != nil {
@@ -593,9 +593,9 @@ func (c theirs) oneNode(t *testing.T, config string) {
 	}
 	t.Run("full", func(t *testing.T) { // the reason is the scheduler's: the user may not list nodes
 		t.Parallel()
-		used, err := c.own(t, config, nil).Use(t.Context(), 1)
+		used, err := c.own(t, config, func(o *kube.OwnOptions) { o.Nodes = []string{"h2", "h1"} }).Use(t.Context(), 2)
 		iferr.Fatal(t, err)
-		_, err = used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[0]})
+		_, err = used.Run(t.Context(), kube.PodSpec{Node: used.Nodes[1]})
 		refused(t, err, "no node takes it: 0/2 nodes are available: ")
 	})
 }

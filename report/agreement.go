@@ -75,7 +75,7 @@ func agreementTable(all []analysis.Agreement, margin float64, n *notes) table {
 	const each = 3 // columns per tool
 	tools := record.Distinct(all, func(a analysis.Agreement) string { return a.Tool })
 	for _, tool := range tools {
-		sh.Columns = append(sh.Columns, columnsOf(tool, "÷ "+first.Reference, "")...)
+		sh.Columns = append(sh.Columns, columnsOf(tool, "÷ "+first.Reference, "agreement")...)
 	}
 	for _, a := range all {
 		l := sh.line(networkName(a.Cell))
@@ -94,17 +94,19 @@ func agreementTable(all []analysis.Agreement, margin float64, n *notes) table {
 
 // shareCell formats a ratio as a share, or as a factor from twice up. See sharesDecimals for edges.
 func shareCell(c analysis.Comparison, edges ...float64) cell {
+	out := cell{Key: sortKey(c.Value)}
 	switch {
 	case c.Level == 0 && c.Value >= 10:
-		return cell{Value: factor(c.Value), Spread: "±?"}
+		out.Value, out.Spread = factor(c.Value), "±?"
 	case c.Level == 0:
-		return cell{Value: percentTo(c.Value, shareDecimals(c.Value)), Spread: "±?"}
+		out.Value, out.Spread = percentTo(c.Value, shareDecimals(c.Value)), "±?"
 	case c.Low >= 2:
-		value, ends := inRange(c.Value, c.Low, c.High, factorDecimals(c.Low))
-		return cell{Value: value + "×", Spread: ends + "×"}
+		out.Value, out.Spread = inRange(c.Value, c.Low, c.High, factorDecimals(c.Low))
+		out.Value, out.Spread = out.Value+"×", out.Spread+"×"
+	default:
+		out.Value, out.Spread = shareAndEnds(c, edges...)
 	}
-	value, ends := shareAndEnds(c, edges...)
-	return cell{Value: value, Spread: ends}
+	return out
 }
 
 func concordCell(a analysis.Agreement, n *notes) cell {

@@ -85,7 +85,7 @@ func caption(all []figure, word string, level, margin float64) string {
 		add(drawsWhiskers, "whiskers are "+intervals)
 	}
 	add(drawsNative, "the dashed line is "+word)
-	add(drawsSame, "a bar in the grey of "+word+" is the same within "+analysis.Percent(margin))
+	add(drawsSame, "grey as that of "+word+" means the same within "+analysis.Percent(margin))
 	add(drawsUnknown, "pale means neither known to differ from "+word+" nor known to be the same")
 	add(drawsShades, "in heatmaps a stronger colour means a greater value")
 	add(drawsLoads, "in charts against load, each point is above the achieved load, and a line joins the points of a network in the order of the offered load: a line that turns back achieved less when more was offered")
@@ -241,18 +241,23 @@ func newChartFile(where string, f figure, names map[string]int) Chart {
 	if f.Hint != "" {
 		title += " (" + f.Hint + ")"
 	}
-	place, own := fileName(where), fileName(f.Title)
+	chart := f.chart.WithKeys(f.Keys)
+	return Chart{
+		Name: chartName(where, f.Title, names), Title: title,
+		SVG: func(w io.Writer) error { return chart.WriteSVG(w, Printable(title)) },
+		PNG: func(w io.Writer) error { return chart.WritePNG(w, Printable(title)) },
+	}
+}
+
+// chartName returns a name for a chart's file that none of names is, and adds it to these.
+func chartName(where, title string, names map[string]int) string {
+	place, own := fileName(where), fileName(title)
 	place = place[:min(len(place), max(0, longestFileName-len(own)-1))] // what the figure shows tells charts apart
 	name := strings.Trim(strings.Trim(place, "-")+"-"+own, "-")
 	if names[name]++; names[name] > 1 {
 		name += fmt.Sprintf("-%d", names[name])
 	}
-	chart := f.chart.WithKeys(f.Keys)
-	return Chart{
-		Name: name, Title: title,
-		SVG: func(w io.Writer) error { return chart.WriteSVG(w, Printable(title)) },
-		PNG: func(w io.Writer) error { return chart.WritePNG(w, Printable(title)) },
-	}
+	return name
 }
 
 // fileName makes a short name of lower-case letters, digits and dashes. Microseconds become us.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"nettoll/analysis"
 	"nettoll/record"
@@ -56,6 +57,7 @@ func (g group) changes(c column) (figure, bool) {
 		rows = append(rows, spokenBar{b, l.name + " " + spoken(r, g.res.Margin)})
 		out.draws |= drawsChanges
 		out.draws.add(drawsLines, b.Low < b.High)
+		out.draws.add(drawsSame, b.Tone == plot.LikeNative)
 		out.draws.add(drawsUnknown, b.Tone == plot.Pale)
 	}
 	if len(rows) == 0 {
@@ -124,7 +126,12 @@ func (g group) curves(colours colours) figure {
 				continue
 			}
 			look := colours[l.name]
-			names = append(names, l.name)
+			words := record.Each([]float64{50, 99, 99.9}, func(p float64) string {
+				at := float64(row.Latency.ValueAtPercentile(p)) / float64(time.Second)
+				sc := scaleFor(record.Kind{Unit: "s"}, at)
+				return fmt.Sprintf("p%v %s %s", p, sc.number(at), sc.unit)
+			})
+			names = append(names, l.name+" "+strings.Join(words, ", "))
 			out.Keys = append(out.Keys, plot.Key{Name: l.name, Look: look})
 			curves = append(curves, plot.Curve{Look: look, Histogram: row.Latency})
 			break

@@ -73,11 +73,12 @@ func writeHTML(w io.Writer, d document, o Options) error {
 		Title: pageTitle(res, o.File), Note: res.Run.Note, Run: wasRun(res), File: o.File, Where: machineCalled(res),
 		Paths: sweptPaths(res), Machine: machineFacts(res), Rounds: rounds(res), Ending: ending(res), Method: method(res), Trials: newTrialsView(o.Trials),
 	}
+	files := map[string]int{}
 	for _, s := range d.Groups {
-		v.Groups = append(v.Groups, sectionView{s, s.drawn(res, s.figures), s.drawn(res, s.group.overRounds)})
+		v.Groups = append(v.Groups, sectionView{s, s.drawn(res, s.figures, files), s.drawn(res, s.group.overRounds, files)})
 	}
 	for _, s := range d.Sections {
-		v.Sections = append(v.Sections, sectionView{section: s, Charts: s.drawn(res, s.figures)})
+		v.Sections = append(v.Sections, sectionView{section: s, Charts: s.drawn(res, s.figures, files)})
 	}
 	b := bufio.NewWriterSize(w, 1<<16)
 	if err := page.ExecuteTemplate(seenWriter{b}, "page.tmpl", v); err != nil {
@@ -86,14 +87,14 @@ func writeHTML(w io.Writer, d document, o Options) error {
 	return b.Flush()
 }
 
-// drawn draws some charts of a section. Their files are named after its title.
-func (s *section) drawn(res analysis.Result, figures func() []figure) (d drawing) {
+// drawn draws some charts of a section. Their files are named after its title, each by a name of its own.
+func (s *section) drawn(res analysis.Result, figures func() []figure, files map[string]int) (d drawing) {
 	if figures == nil {
 		return d
 	}
 	d.Figures = figures()
 	for i, f := range d.Figures {
-		d.Figures[i].File = fileName(s.Title + " " + f.Title)
+		d.Figures[i].File = chartName(s.Title, f.Title, files)
 	}
 	d.Caption = caption(d.Figures, s.Word, res.Level, res.Margin)
 	return d
@@ -161,24 +162,14 @@ func (t table) Results(l tableLine) (all []resultCell) {
 		case c.against != nil:
 			out.Class, out.Claimed = classOf(*c.against), claimed(*c.against)
 			if c.against.Outcome != analysis.Untested {
-				out.Place = sortKey(c.against.Value)
+				out.Place = sortKey(c.against.Factor())
 			}
 		case l.Native && out.Compared && c.Class != absent:
-			out.Place = sortKey(t.noChange(i))
+			out.Place = sortKey(1) // no change
 		}
 		all = append(all, out)
 	}
 	return all
-}
-
-// noChange is the baseline's own value when lines are sorted by change: a ratio of 1, or a difference of 0.
-func (t table) noChange(column int) float64 {
-	for _, l := range t.Lines {
-		if c := l.Cells[column].against; c != nil && c.Minus {
-			return 0
-		}
-	}
-	return 1
 }
 
 // At returns the column of the page's table that has the values of a column of results:

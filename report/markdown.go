@@ -29,7 +29,7 @@ func writeMarkdown(w io.Writer, d document, _ Options) error {
 	if run := wasRun(res); run != "" {
 		fmt.Fprintf(&b, " %s.", markdown(capital(run)))
 	}
-	fmt.Fprintf(&b, "\n%s\n%s\n%s\n%s\n", rounds(res), markdown(ending(res)), legend(res, false), multiplicity(res))
+	fmt.Fprintf(&b, "\n%s\n%s\n%s\n%s\n", markdown(rounds(res)), markdown(ending(res)), legend(res, false), multiplicity(res))
 	if loops := loopRemark(res); loops != "" {
 		b.WriteString(loops + "\n")
 	}

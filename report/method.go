@@ -247,7 +247,7 @@ func legend(res analysis.Result, narrow bool) string {
 	if narrow {
 		where = ", where there is room for them"
 	}
-	return fmt.Sprintf("Figures and changes are shown with their %s intervals%s; changes are paired by round. The sign = means the same within %s (the whole interval lies within that), ? means not known, and untested and %s mean too few rounds.",
+	return fmt.Sprintf("Figures and changes are shown with their %s intervals%s (± is the greater half); changes are paired by round. The sign = means the same within %s (the whole interval lies within that), ? means not known, and untested and %s mean too few rounds.",
 		plan.Ratio(res.Level), where, analysis.Percent(res.Margin), noSpread)
 }
 

@@ -70,13 +70,19 @@ func titled(all []group) []group {
 		func(g group) string { return g.title() + ": " + g.workloads() },
 		func(g group) string { return g.title() + ": " + g.traffic() },
 	}
+	open := make([]int, len(all)) // groups without a title of their own
 	for i := range all {
-		for _, title := range levels {
-			all[i].name = title(all[i])
-			if same := record.Those(all, func(g group) bool { return title(g) == all[i].name }); len(same) == 1 {
-				break
-			}
+		open[i] = i
+	}
+	for _, title := range levels {
+		titles, times := record.Each(all, title), map[string]int{}
+		for _, t := range titles {
+			times[t]++
 		}
+		for _, i := range open {
+			all[i].name = titles[i]
+		}
+		open = slices.DeleteFunc(open, func(i int) bool { return times[titles[i]] == 1 })
 	}
 	return all
 }

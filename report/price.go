@@ -47,7 +47,7 @@ func perDollarOf(p analysis.PerPrice) analysis.Summary {
 func priceFigure(all []analysis.PerPrice, colours colours) figure {
 	kind := perDollar()
 	sc := scaleFor(kind, all[0].PerDollar)
-	out := figure{Title: unitTitle(kind, sc) + hostsOf(all), Hint: hint(kind)}
+	out := figure{Title: unitTitle(kind, sc) + ": " + traffic(all[0].Cell) + hostsOf(all), Hint: hint(kind)}
 	instances := record.Gather(all, func(p analysis.PerPrice) string { return p.Instance })
 	names := record.Each(instances, func(on []analysis.PerPrice) string { return on[0].Instance })
 	bars := func(instance int) (bars []spokenBar) {
@@ -58,7 +58,7 @@ func priceFigure(all []analysis.PerPrice, colours colours) figure {
 		}
 		return bars
 	}
-	return out.clustered(out.Title+", "+traffic(all[0].Cell)+", "+out.Hint, names, bars, 0, 0)
+	return out.clustered(out.Title+", "+out.Hint, names, bars, 0, 0)
 }
 
 func priceTable(all []analysis.PerPrice) table {

@@ -265,7 +265,7 @@ func matrixTables(s analysis.Sweep, k record.Kind, marks map[string][]int) []tab
 		if l.Native {
 			sh.Note += "; each value with its interval."
 		} else {
-			sh.Note += "; each value with its difference from " + analysis.BaselineName(s.Cell) + "."
+			sh.Note += "; each value with its difference from " + analysis.BaselineName(s.Cell) + ", whose intervals are in CSV and JSON."
 		}
 		if m := marks[l.Network]; len(m) > 0 {
 			sh.Note += " Caveats: " + numbers(m) + "."

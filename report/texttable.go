@@ -258,7 +258,9 @@ func (p *page) table(t table) {
 	each := (len(t.Columns) + pieces - 1) / pieces
 	for from := 0; from < len(t.Columns); {
 		to := t.fitting(from, min(from+each, len(t.Columns)), p.width)
-		p.b.WriteString(t.piece(from, to, p.width, p.color).String())
+		piece, narrow := t.piece(from, to, p.width, p.color)
+		p.narrow = p.narrow || narrow
+		p.b.WriteString(piece.String())
 		p.blank()
 		from = to
 	}
@@ -285,17 +287,17 @@ func (t table) fitting(from, to, width int) int {
 	return fit
 }
 
-// piece returns some of the columns, without intervals and with shorter names if there is no room for them.
-func (t table) piece(from, to, width int, color bool) grid {
+// piece returns some of the columns, without intervals (narrow) and with shorter names if there is no room for them.
+func (t table) piece(from, to, width int, color bool) (g grid, narrow bool) {
 	out := newTextTable(t.between(from, to), color)
 	if width <= 0 || out.width() <= width {
-		return out.grid()
+		return out.grid(), false
 	}
 	for i := range out.shown {
 		out.shown[i][valueSpread] = false
 	}
 	out.cutNames(out.width() - width)
-	return out.grid()
+	return out.grid(), true
 }
 
 // cutNames shortens the first names, so that their column is narrower by the number of columns over.

@@ -1,8 +1,10 @@
 package nl_test
 
 import (
+	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"testing"
 
 	"github.com/vishvananda/netlink"
@@ -25,6 +27,33 @@ func TestGatewayBehindALinkRoute(t *testing.T) {
 			return err
 		}
 		return n.Route(nl.Default(false), gateway.Addr(), "eth0")
+	})
+}
+
+// TestWayFromLo has the address of a host on lo, as where it announces it by BGP: packets are sent from there by the device of the route.
+func TestWayFromLo(t *testing.T) {
+	ns := pair(t, 0)
+	in(t, ns[0], func(n *nl.NS) error {
+		err := errors.Join(n.Up("lo"), n.Addr("lo", prefix("10.9.9.1/32")), n.Up("eth0"))
+		if err != nil {
+			return err
+		}
+		eth0, err := n.LinkByName("eth0")
+		if err != nil {
+			return err
+		}
+		_, to, _ := net.ParseCIDR("10.9.9.2/32")
+		if err := n.RouteAdd(&netlink.Route{Dst: to, LinkIndex: eth0.Attrs().Index, Scope: netlink.SCOPE_LINK, Src: net.ParseIP("10.9.9.1")}); err != nil {
+			return err
+		}
+		way, err := n.Way(netip.MustParseAddr("10.9.9.2"))
+		if err != nil || way.Device != "eth0" || way.At != prefix("10.9.9.1/32") || way.MTU != eth0.Attrs().MTU {
+			t.Errorf("%+v, %v", way, err)
+		}
+		if all, err := n.Addresses(); err != nil || len(all) > 0 {
+			t.Errorf("addresses of devices that lead elsewhere: %+v, %v", all, err)
+		}
+		return nil
 	})
 }
 

@@ -6,8 +6,9 @@
     const svg = figure.querySelector("svg").cloneNode(true);
     const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
     const caption = figure.querySelector("figcaption").textContent.replace(/\s+/g, " ").trim();
+    const lines = caption.match(/.{1,52}(?:\s|$)|\S+/g) || [];
     const keys = Array.from(figure.querySelectorAll(".legend li"));
-    const above = 26, below = keys.length ? 8 + 17 * Math.ceil(keys.length / 2) : 0;
+    const above = 9 + 17 * lines.length, below = keys.length ? 8 + 17 * Math.ceil(keys.length / 2) : 0;
     const make = (name, attributes, text) => {
       const e = document.createElementNS(svg.namespaceURI, name);
       Object.entries(attributes).forEach(([k, v]) => e.setAttribute(k, v));
@@ -19,7 +20,7 @@
     svg.setAttribute("width", 2 * box[2]);
     svg.setAttribute("height", 2 * box[3]);
     svg.prepend(make("rect", { x: box[0], y: box[1], width: box[2], height: box[3], fill: "var(--page)" }),
-      make("text", { x: 0, y: -above / 2 + 3, "font-size": 12, fill: "var(--text)" }, caption));
+      ...lines.map((line, i) => make("text", { x: 0, y: 17 * i + 8 - above, "font-size": 12, fill: "var(--text)" }, line.trim())));
     keys.forEach((key, i) => {
       const x = i % 2 * width / 2, y = height + 8 + 17 * Math.floor(i / 2) + 8;
       const line = key.querySelector("line").cloneNode();

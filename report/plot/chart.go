@@ -101,7 +101,7 @@ func (c Chart) WriteSVG(w io.Writer, title string) error {
 	_, err = fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="%g %g %g %g" width="%g" height="%g" role="img" aria-label="%s" font-family="system-ui, sans-serif">`+
 		`<rect x="%[1]g" y="%[2]g" width="%[3]g" height="%[4]g" fill="#fff"/>%[8]s`+"\n",
 		-margin.Points(), -margin.Points(), (width + 2*margin).Points(), (page.height + 2*margin).Points(),
-		2*(width+2*margin).Points(), 2*(page.height+2*margin).Points(), html.EscapeString(c.label), inner)
+		2*(width+2*margin).Points(), 2*(page.height+2*margin).Points(), html.EscapeString(clip(c.label, len(c.label))), inner)
 	return err
 }
 

@@ -14,8 +14,8 @@ const (
 	forestRow   = 24 * vg.Length(1)
 	forestBelow = 22 * vg.Length(1) // names of the ticks
 	forestLeft  = 112 * vg.Length(1)
-	textRoom    = 112 * vg.Length(1) // for 14 letters
-	mostText    = 20                 // letters
+	textRoom    = 126 * vg.Length(1) // for 14 letters
+	mostText    = 24                 // letters, as of +133.8% +133.8…+133.9%
 )
 
 // mostChange is the largest factor, either way, that is drawn to scale.
@@ -82,13 +82,14 @@ var changes = [][]float64{{1.02, 1.05, 1.1, 1.2, 1.3, 1.5, 2, 3, 5, 10, 20, 100,
 
 // changeTicks returns no change and the changes that fit next to it, each far enough from the one before.
 func changeTicks(least, most float64, toX func(float64) vg.Length) []float64 {
-	const apart = 36
+	const apart, letter, usual = 8, 7, 36
+	room := func(v float64) vg.Length { return letter * vg.Length(len([]rune(changeText(v)))) }
 	ticks := []float64{1}
 	for _, side := range changes {
-		last := toX(1)
+		last := 1.0
 		for _, v := range side {
-			if x := toX(v); v >= least && v <= most && max(x-last, last-x) >= apart {
-				ticks, last = append(ticks, v), x
+			if away := toX(v) - toX(last); v >= least && v <= most && max(away, -away) >= max(usual, (room(v)+room(last))/2+apart) {
+				ticks, last = append(ticks, v), v
 			}
 		}
 	}

@@ -13,10 +13,10 @@ func clip(s string, most int) string {
 		return ""
 	}
 	return oneline.Cut(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
+		if r == '\u00a0' || unicode.IsPrint(r) {
+			return r
 		}
-		return r
+		return ' '
 	}, s), most)
 }
 

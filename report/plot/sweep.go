@@ -127,9 +127,9 @@ func (x Axis) marker(axis plot.Axis) plot.Ticker {
 		for i := len(x.Ticks) - 1; i >= 0; i-- {
 			t := x.Ticks[i]
 			at := axis.Norm(t.At) * room.Points()
-			half := 3.4 * float64(len([]rune(t.Text)))
+			half := 3.6 * float64(len([]rune(t.Text)))
 			tick := plot.Tick{Value: t.At}
-			if at+half+3 <= next {
+			if at+half+8 <= next {
 				tick.Label = t.Text
 				next = at - half
 			}
