@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"nettoll/agent"
+	"nettoll/internal/bootstrap"
 	"nettoll/internal/emulated"
 	"nettoll/internal/nl"
 	"nettoll/internal/remote"
@@ -183,6 +184,9 @@ func (e *Engine) options(s Spec, image string) client.ContainerCreateOptions {
 			o.HostConfig.PortBindings[port] = append(o.HostConfig.PortBindings[port], binding)
 		}
 	}
+	if e.Silence > 0 {
+		o.Config.Cmd = bootstrap.Watched(e.Silence)
+	}
 	if o.HostConfig.NetworkMode.IsNone() && !e.only4.Load() {
 		// Networks that are built later have both IP versions.
 		o.HostConfig.Sysctls = map[string]string{"net.ipv6.conf.all.disable_ipv6": "0", "net.ipv6.conf.default.disable_ipv6": "0"}
@@ -217,12 +221,18 @@ func (c *Container) begin(ctx context.Context) error {
 		conn.Close()
 		return err
 	}
-	c.first = agent.Dial(c.stream(conn.HijackedResponse, platform.Command{}, func() error {
+	s := c.stream(conn.HijackedResponse, platform.Command{}, func() error {
 		if err := c.ending(c.age, 1); !errors.Is(err, errOver) {
 			return err
 		}
 		return nil
-	}))
+	})
+	c.first = agent.Dial(s)
+	if silence := c.engine.Silence; silence > 0 {
+		beating, stop := context.WithCancel(context.Background())
+		go func() { <-c.first.Done(); stop() }()
+		go bootstrap.Beating(beating, c.first, c.engine.Pulse, min(bootstrap.Beat, silence/4), silence, func() { _ = s.Kill() })
+	}
 	state, err := cl.ContainerInspect(ctx, c.id, client.ContainerInspectOptions{})
 	if gone(err) {
 		return c.early()

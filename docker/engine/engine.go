@@ -14,9 +14,11 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/moby/moby/client"
 
+	"nettoll/internal/bootstrap"
 	"nettoll/internal/origin"
 )
 
@@ -29,15 +31,21 @@ type Engine struct {
 	Run    string // id of the run, the value of Label
 	Image  Image
 
+	// Silence is how long agents in containers wait for this process, to which they are connected over a network, before they end;
+	// 0: they are on its machine, and end with the connection.
+	Silence time.Duration
+	Pulse   *bootstrap.Pulse // of such agents
+
 	process string // this process: the value of processLabel
 	deaths  *deaths
 	loading sync.Mutex
 	loaded  string // reference of the image; empty until it is loaded
 	stale   string // id of the image that another process of the run had loaded
 	silent  atomic.Bool
-	says    func() string          // a description of the engine, which it is asked for once
-	podman  atomic.Pointer[string] // see Podman; nil until the engine has said it
-	only4   atomic.Bool            // see lacksIPv6
+	says    func() string // a description of the engine, which it is asked for once
+	only4   atomic.Bool   // see lacksIPv6
+
+	versions atomic.Pointer[client.ServerVersionResult] // see version; nil until the engine has said it
 
 	mu      sync.Mutex
 	unowned []string // names of objects that left has noted
@@ -119,6 +127,11 @@ func (e *Engine) removeLeft(ctx context.Context) error {
 func (e *Engine) Load(ctx context.Context) (string, error) {
 	e.loading.Lock()
 	defer e.loading.Unlock()
+	if e.Image.Given == "" {
+		if err := e.runs(ctx); err != nil {
+			return "", fmt.Errorf("docker: %w", err)
+		}
+	}
 	ref := cmp.Or(e.Image.Given, imageName+":"+e.Run)
 	have, err := e.Client.ImageInspect(ctx, ref)
 	switch {

@@ -267,6 +267,45 @@ func TestTaskOnARestartedEngine(t *testing.T) {
 	}
 }
 
+// TestEngineOfAnotherCPU has an engine whose machine has CPUs of another kind: no image is made there, unless one is given.
+func TestEngineOfAnotherCPU(t *testing.T) {
+	for _, given := range []string{"", "theirs"} {
+		e := fake(t, Image{Given: given}, func(request string) (int, string) {
+			switch request {
+			case "GET /version":
+				return http.StatusOK, `{"Arch": "m68k"}`
+			case "GET /images/theirs/json":
+				return http.StatusOK, `{"Id": "1"}`
+			}
+			return http.StatusTeapot, `{"message": "it was asked for more"}`
+		})
+		ref, err := e.Load(t.Context())
+		var lacks *platform.Unsupported
+		if given == "" && (!errors.As(err, &lacks) || !strings.Contains(err.Error(), "which are m68k") || !strings.Contains(lacks.Remedy, "--docker-image")) || given != "" && (err != nil || ref != given) {
+			t.Errorf("image %q: %q, %v", given, ref, err)
+		}
+	}
+}
+
+// TestWithoutIPv6 has engines of kernels without IPv6: containers are made again, without parameters that are not there.
+func TestWithoutIPv6(t *testing.T) {
+	for _, said := range []string{
+		`runc create failed: unable to start container process: error during container init: open /proc/sys/net/ipv6/conf/all/disable_ipv6: no such file or directory`,
+		"crun: open `/proc/sys/net/ipv6/conf/all/disable_ipv6`: No such file or directory: OCI runtime attempted to invoke a command that was not found",
+		"something else",
+	} {
+		e := &Engine{}
+		without := strings.Contains(said, "ipv6")
+		if got := e.lacksIPv6(errors.New(said)); got != without {
+			t.Errorf("%s: %v", said, got)
+		}
+		o := e.options(Spec{Name: "h1c1", full: "x", Mode: "none"}, "image")
+		if len(o.HostConfig.Sysctls) == 0 != without {
+			t.Errorf("%s: then %v is set", said, o.HostConfig.Sysctls)
+		}
+	}
+}
+
 // TestPodman has an engine say that it is Podman: then its own API says what Docker's leaves out.
 func TestPodman(t *testing.T) {
 	for _, podman := range []bool{true, false} {

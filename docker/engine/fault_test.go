@@ -15,6 +15,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"nettoll/docker/engine"
+	"nettoll/internal/bootstrap"
 	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
 )
@@ -149,6 +150,37 @@ func TestFaultsAreFound(t *testing.T) {
 			}
 		})
 	}
+	d.isEmpty(t)
+}
+
+// TestContainersOfALostConnection has an engine that is reached over a network: containers live as long as nettoll is heard there, and
+// end by themselves when nothing comes any more. The engine is stopped, since it passes on what nettoll says.
+func TestContainersOfALostConnection(t *testing.T) {
+	d := startDaemon(t, daemonOptions{})
+	h := d.host(t)
+	const silence = 5 * time.Second
+	h.Engine.Silence, h.Engine.Pulse = silence, new(bootstrap.Pulse)
+	made, err := h.Run(t.Context(), engine.Spec{Mode: "bridge"})
+	iferr.Fatal(t, err)
+	state, err := d.Client(t).ContainerInspect(t.Context(), made[0].ID(), client.ContainerInspectOptions{})
+	iferr.Fatal(t, err)
+	runs := func() bool { return syscall.Kill(state.Container.State.Pid, 0) == nil }
+	time.Sleep(2 * silence)
+	if !runs() {
+		t.Error("it ended although nettoll was heard")
+	}
+	d.Signal(t, syscall.SIGSTOP)
+	for range 600 {
+		if !runs() {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	if runs() {
+		t.Error("it runs, and nettoll is not heard")
+	}
+	d.Signal(t, syscall.SIGCONT)
+	iferr.Error(t, h.Empty(t.Context()))
 	d.isEmpty(t)
 }
 

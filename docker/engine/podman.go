@@ -8,29 +8,51 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"runtime"
 	"strings"
 
 	"github.com/moby/moby/client"
+
+	"nettoll/platform"
 )
 
 // Podman speaks Docker's API, and another one of its own at the same address, which says what Docker's does not.
 
 // Podman returns the version of Podman if that is what the engine is, and "" otherwise.
 func (e *Engine) Podman(ctx context.Context) (version string, err error) {
-	if known := e.podman.Load(); known != nil {
-		return *known, nil
-	}
-	v, err := e.Client.ServerVersion(ctx, client.ServerVersionOptions{})
-	if err != nil {
-		return "", failed(err, "ask the engine for its version")
-	}
+	v, err := e.version(ctx)
 	for _, part := range v.Components {
 		if strings.HasPrefix(part.Name, "Podman") {
 			version = part.Version
 		}
 	}
-	e.podman.Store(&version)
-	return version, nil
+	return version, err
+}
+
+// version returns what the engine says of its version, for which it is asked once.
+func (e *Engine) version(ctx context.Context) (client.ServerVersionResult, error) {
+	if known := e.versions.Load(); known != nil {
+		return *known, nil
+	}
+	v, err := e.Client.ServerVersion(ctx, client.ServerVersionOptions{})
+	if err != nil {
+		return client.ServerVersionResult{}, failed(err, "ask the engine for its version")
+	}
+	e.versions.Store(&v)
+	return v, nil
+}
+
+// runs returns an error if the engine's machine cannot run the programs of this one, which the image has. It may emulate them, at a
+// cost that would be taken for the networks'.
+func (e *Engine) runs(ctx context.Context) error {
+	v, err := e.version(ctx)
+	if err != nil || v.Arch == "" || v.Arch == runtime.GOARCH {
+		return err
+	}
+	return &platform.Unsupported{
+		Feature: "this machine's programs on the engine's", Option: "CPUs of the kind " + runtime.GOARCH + " there, which are " + v.Arch,
+		Remedy: "name an image for these with --docker-image, such as that of the release",
+	}
 }
 
 // podmanBridge returns the device of a bridge network, by the network's id.

@@ -269,6 +269,18 @@ func TestSilence(t *testing.T) {
 	}
 }
 
+// TestWatchedArguments checks that an agent's silence is passed on, and that nothing else is taken for it.
+func TestWatchedArguments(t *testing.T) {
+	if silence, ok := bootstrap.IsWatched(bootstrap.Watched(bootstrap.Silence)); !ok || silence != bootstrap.Silence {
+		t.Errorf("%v, %v", silence, ok)
+	}
+	for _, args := range [][]string{nil, {"agent"}, {"agent", "watched"}, {"agent", "watched", "0s"}, {"agent", "watched", "soon"}, {"agent", "injected", "30s"}} {
+		if _, ok := bootstrap.IsWatched(args); ok {
+			t.Errorf("%q", args)
+		}
+	}
+}
+
 // lives reports whether an agent that ends by the given silence lives as long as it is called, and checks that it ends then.
 func lives(t *testing.T, silence time.Duration) bool {
 	t.Helper()

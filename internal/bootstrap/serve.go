@@ -53,6 +53,27 @@ func serve(mark string, in io.Reader, out io.Writer, handlers func(context.Conte
 	if _, err := fmt.Fprintf(out, "%s %s\n", mark, saysHello); err != nil {
 		return err
 	}
+	return watched(in, out, handlers, silence, exit)
+}
+
+// Watched returns the arguments of an agent that need not be sent, and ends when it has heard nothing for so long.
+func Watched(silence time.Duration) []string { return []string{"agent", "watched", silence.String()} }
+
+// IsWatched reports whether a program's arguments are those of such an agent, and how long it waits.
+func IsWatched(args []string) (silence time.Duration, is bool) {
+	if len(args) != 3 || !slices.Equal(args[:2], Watched(0)[:2]) {
+		return 0, false
+	}
+	silence, err := time.ParseDuration(args[2])
+	return silence, err == nil && silence > 0
+}
+
+// Watch is such an agent: it serves handlers on its standard input and output, until the input ends or is silent.
+func Watch(silence time.Duration, in io.Reader, out io.Writer, handlers func(context.Context) map[string]agent.Handler) error {
+	return watched(in, out, handlers, silence, func() { os.Exit(1) })
+}
+
+func watched(in io.Reader, out io.Writer, handlers func(context.Context) map[string]agent.Handler, silence time.Duration, exit func()) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	// What the handlers have started ends as soon as the input does: some of their answers wait for it.

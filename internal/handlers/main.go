@@ -18,7 +18,8 @@ var ErrByHand = errors.New("nettoll starts the agent by itself; it is not meant 
 
 // IsAgent reports whether these are arguments with which a program of nettoll starts another one as an agent, or as a keeper.
 func IsAgent(args []string) bool {
-	return slices.Equal(args, []string{"agent"}) || slices.Equal(args, keeper.Args) || bootstrap.IsAgent(args)
+	_, watched := bootstrap.IsWatched(args)
+	return slices.Equal(args, []string{"agent"}) || slices.Equal(args, keeper.Args) || bootstrap.IsAgent(args) || watched
 }
 
 // Main is an agent that was started with such arguments: it speaks frames on its input and output, does not listen on any socket,
@@ -33,6 +34,9 @@ func Main(args []string, terminal bool, in io.Reader, out io.Writer) error {
 		return ErrByHand
 	}
 	debug.SetGCPercent(agent.GCPercent)
+	if silence, ok := bootstrap.IsWatched(args); ok {
+		return bootstrap.Watch(silence, in, out, All)
+	}
 	lives, end := context.WithCancel(context.Background())
 	defer end()
 	return agent.Serve(context.Background(), agent.Ending{Reader: in, Ended: end}, out, All(lives))

@@ -14,6 +14,7 @@ import (
 
 	"nettoll/docker/engine"
 	"nettoll/internal/atonce"
+	"nettoll/internal/bootstrap"
 	"nettoll/internal/cgroup"
 	"nettoll/internal/netns"
 	"nettoll/platform"
@@ -41,6 +42,8 @@ type Options struct {
 
 // Docker is the platform.
 type Docker struct {
+	pulse bootstrap.Pulse // of agents on other machines
+
 	o      Options
 	swarm  bool // the engines are nodes of one swarm
 	atOnce int  // networks that can stand at once
@@ -64,7 +67,7 @@ func NewSwarm(o Options) *Docker { return &Docker{o: o, swarm: true, atOnce: o.a
 
 // Info implements platform.Platform.
 func (d *Docker) Info() platform.Info {
-	i := platform.Info{Name: "docker", AtOnce: d.atOnce, Stood: d.Stood}
+	i := platform.Info{Name: "docker", AtOnce: d.atOnce, Stood: d.Stood, Quiet: d.pulse.Hold}
 	if d.swarm {
 		i.Name = "swarm"
 	}
@@ -136,6 +139,8 @@ func (d *Docker) connect(ctx context.Context) error {
 			if here, err = e.Here(ctx); err != nil {
 				return errors.Join(err, e.Close(context.WithoutCancel(ctx))) // it may have the image already
 			}
+		} else {
+			e.Silence, e.Pulse = bootstrap.Silence, &d.pulse
 		}
 		d.borrowed = append(d.borrowed, engine.Borrow(e, i, here))
 	}
