@@ -355,7 +355,7 @@ func findScenario(all []Scenario, t reference.Table, at reference.Place) match {
 // place's where the source says what that is like.
 func stands(c record.Cell, t reference.Table, at reference.Place) bool {
 	if c.Workload != t.Workload || c.Hosts != at.Hosts || c.Family != at.Family ||
-		c.Servers != at.Servers || c.Clients != at.Clients || max(c.Processes, 1) != max(at.Processes, 1) || c.Options.Reverse {
+		c.Servers != at.Servers || c.Clients != at.Clients || max(c.Processes, 1) != max(at.Processes, 1) || c.Options.Reverse || c.Options.Bandwidth > 0 {
 		return false
 	}
 	name := shapeOf(c.Underlay).Instance
@@ -489,8 +489,8 @@ func (m match) notes(row Row, f Figure, k record.Kind, p reference.Published, t 
 	default:
 		note(true, "CPU use of the processes, in the source of the whole machine at that end")
 	}
-	for _, d := range record.Dimensions(record.Condition) {
-		note(d.IsSet(c), "%s", d.Phrase(c))
+	for _, d := range record.Dimensions(record.Option, record.Condition) {
+		note(d.IsSet(c) && d.Name != "streams", "%s", d.Phrase(c))
 	}
 	return out
 }

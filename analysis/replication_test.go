@@ -254,6 +254,23 @@ func TestReplicateNotesConditions(t *testing.T) {
 	}
 }
 
+// TestReplicateOtherTraffic: what is offered at a rate does not stand for the most that a network carries, and other sizes are told.
+func TestReplicateOtherTraffic(t *testing.T) {
+	trials := replay(t, reference.ICC2014, 3, 0.001)
+	for i := range trials {
+		trials[i].Cell.Options.MessageSize = 64 << 10
+	}
+	if got := cellAt(t, replicateOf(t, reference.ICC2014, trials), crowds, "pipework", "1"); got.Measured == nil || !slices.Contains(got.Notes, "message size 65536") {
+		t.Errorf("%+v", got.Notes)
+	}
+	for i := range trials {
+		trials[i].Cell.Options.Bandwidth = 1e9
+	}
+	if got := cellAt(t, replicateOf(t, reference.ICC2014, trials), crowds, "pipework", "1"); got.Measured != nil {
+		t.Errorf("1 Gbit/s stand for a maximum: %+v", got)
+	}
+}
+
 func TestReplicateSkips(t *testing.T) {
 	trials := replay(t, reference.ICC2014, 3, 0.001)
 	var kept []record.Trial

@@ -28,6 +28,7 @@ import (
 // Limits of a suite file, so that a file that is not a suite costs neither memory nor time.
 const (
 	maxBytes  = 1 << 20
+	maxLines  = 5_000
 	maxTokens = 20_000 // the parser's time grows with their square
 )
 
@@ -86,6 +87,9 @@ func (d *decoder) parse(text string) (root ast.Node, err error) {
 			root, err = nil, d.fault(nil, "", "the YAML parser cannot read this file (%s); write it in a simpler way", oneline.Words(fmt.Sprint(p)))
 		}
 	}()
+	if lines := strings.Split(text, "\n"); len(lines) > maxLines { // the lexer's time grows with their square
+		return nil, d.fault(&token.Token{Position: &token.Position{Line: maxLines + 1, Column: 1}}, "", "more than %d lines; a suite file is shorter", maxLines)
+	}
 	tokens := lexer.Tokenize(text)
 	if err := d.checkTokens(tokens); err != nil {
 		return nil, err
@@ -438,7 +442,8 @@ func (s Suite) YAML() (string, error) {
 	}
 	text, err := yaml.MarshalWithOptions(s,
 		yaml.Flow(false), yaml.IndentSequence(true),
-		yaml.CustomMarshaler(func(r Ratio) ([]byte, error) { return []byte(r.String()), nil }),
+		yaml.CustomMarshaler(func(r Ratio) ([]byte, error) { return []byte(r.exactly()), nil }),
+		yaml.CustomMarshaler(func(v float64) ([]byte, error) { return []byte(strconv.FormatFloat(v, 'f', -1, 64)), nil }),
 		yaml.CustomMarshaler(func(t Topology) ([]byte, error) { return []byte(t.String()), nil }),
 		yaml.CustomMarshaler(func(u Underlay) ([]byte, error) { return []byte(strconv.Quote(cmp.Or(u.String(), unshaped))), nil }),
 		yaml.CustomMarshaler(func(w Workload) ([]byte, error) { return []byte(w.flow()), nil }),

@@ -279,6 +279,7 @@ func TestLoadErrors(t *testing.T) {
 		{"open quote", "networks: [\"bridge]\n", `x.yaml:1:12: not YAML: could not find end character of double-quoted text; check indentation (spaces, no tabs), colons, brackets and quotes here`},
 		{"indentation", head + "  seed: 1\n", `x.yaml:2:3: not YAML: value is not allowed in this context; check indentation (spaces, no tabs), colons, brackets and quotes here`},
 		{"deep", "networks:\n " + strings.Repeat("- ", 19_000) + "x\n", `x.yaml:2:4: networks[0]: must be text, is a list; write one text`},
+		{"many lines", "networks: [bridge]\nnote: |\n  a\n" + strings.Repeat("\n", 100_000), `x.yaml:5001:1: more than 5000 lines; a suite file is shorter`},
 		{"many words", "networks: [" + strings.Repeat("a,", 10_000) + "]\n", `x.yaml:1:20009: more than 20000 words and signs; a suite file is shorter`},
 		{"large", "#" + strings.Repeat(" ", 1<<20), `x.yaml:1:1: the file is longer than 1048576 bytes; a suite file is shorter`},
 	} {
@@ -337,7 +338,9 @@ func TestYAML(t *testing.T) {
 	cold.Warmup = 0
 	unlimited, err := Load("x.yaml", strings.NewReader("name: unlimited\nnetworks: [bridge]\ntime_budget: 0s\n"))
 	iferr.Fatal(t, err)
-	suites := []Suite{all, cold, unlimited}
+	exact := all
+	exact.Confidence, exact.Precision, exact.EqualWithin = 0.999999999, 0.000_000_001, 0.000_000_04
+	suites := []Suite{all, cold, unlimited, exact}
 	for _, name := range Names() {
 		s := embedded(t, name)
 		suites = append(suites, s)

@@ -37,6 +37,31 @@ func Resumable(cells []record.Cell, set record.Settings, known Known) error {
 			return fmt.Errorf("cells[%d], %s: %w", i, c.Network, unadvised(err))
 		}
 	}
+	return together(cells, set.SelfCheck)
+}
+
+// together returns an error if no suite has these cells at once: if one is there twice, is compared with one that is not, or is a twin
+// without a self-check, or the reverse.
+func together(cells []record.Cell, selfCheck bool) error {
+	there := map[record.Cell]bool{}
+	for i, c := range cells {
+		if there[c] {
+			return fmt.Errorf("cells[%d], %s: it is there before", i, c.Network)
+		}
+		there[c] = true
+	}
+	for i, c := range cells {
+		other := c
+		other.Twin = 3 - c.Twin
+		switch {
+		case selfCheck && (c.Twin == 0 || c.Network != c.Native() || !there[other]):
+			return fmt.Errorf("cells[%d], %s: it is no twin of a baseline, as all cells of a self-check are", i, c.Network)
+		case !selfCheck && c.Twin != 0:
+			return fmt.Errorf("cells[%d], %s: it is a twin, and the run is no self-check", i, c.Network)
+		case !there[c.Against()]:
+			return fmt.Errorf("cells[%d], %s: the cell is not there that it is compared with", i, c.Network)
+		}
+	}
 	return nil
 }
 

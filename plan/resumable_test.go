@@ -15,7 +15,9 @@ func TestWhatSuitesHaveIsResumable(t *testing.T) {
 		for what, expand := range map[string]func(Suite, Known) ([]record.Cell, error){"": Expand, ", self-check": SelfCheck} {
 			cells, err := expand(s, trusted())
 			iferr.Fatal(t, err)
-			if err := Resumable(cells, Settings(s), trusted()); err != nil {
+			set := Settings(s)
+			set.SelfCheck = what != ""
+			if err := Resumable(cells, set, trusted()); err != nil {
 				t.Errorf("%s%s: %v", name, what, err)
 			}
 		}
@@ -75,7 +77,7 @@ func TestNotResumable(t *testing.T) {
 	} {
 		c, set := good, Settings(Default())
 		change(&c, &set)
-		err := Resumable([]record.Cell{c}, set, drivers())
+		err := Resumable([]record.Cell{c, good.Against()}, set, drivers())
 		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "write")) {
 			t.Errorf("%v, want %q", err, want)
 		}
@@ -83,10 +85,43 @@ func TestNotResumable(t *testing.T) {
 	for n, ok := range map[int]bool{0: false, 1: true, 2*MaxCells + 1: false} {
 		cells := make([]record.Cell, n)
 		for i := range cells {
-			cells[i] = good
+			cells[i] = good.Against()
 		}
 		if err := Resumable(cells, Settings(Default()), drivers()); (err == nil) != ok {
 			t.Errorf("%d cells: %v", n, err)
+		}
+	}
+}
+
+// TestCellsThatNoSuiteHasAtOnce checks cells each of which a suite could have.
+func TestCellsThatNoSuiteHasAtOnce(t *testing.T) {
+	bridge := record.Cell{Network: "bridge", Hosts: 1, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: record.TCPRR, Placement: record.PlacementFree}
+	host, other := bridge.Against(), bridge
+	other.Baseline = "veth"
+	twin := func(c record.Cell, n int) record.Cell { c.Twin = n; return c }
+	for _, c := range []struct {
+		want      string
+		selfCheck bool
+		cells     []record.Cell
+	}{
+		{"", false, []record.Cell{host, bridge}},
+		{"", true, []record.Cell{twin(host, 1), twin(host, 2)}},
+		{"cells[2], bridge: it is there before", false, []record.Cell{host, bridge, bridge}},
+		{"cells[0], bridge: the cell is not there that it is compared with", false, []record.Cell{bridge}},
+		{"cells[2], bridge: the cell is not there that it is compared with", false, []record.Cell{host, bridge, other}},
+		{"cells[1], host: it is a twin, and the run is no self-check", false, []record.Cell{host, twin(host, 1), twin(host, 2)}},
+		{"cells[0], host: it is no twin of a baseline, as all cells of a self-check are", true, []record.Cell{host, bridge}},
+		{"cells[0], host: it is no twin of a baseline, as all cells of a self-check are", true, []record.Cell{twin(host, 2)}},
+		{"cells[2], bridge: it is no twin of a baseline, as all cells of a self-check are", true, []record.Cell{twin(host, 1), twin(host, 2), twin(bridge, 1), twin(bridge, 2)}},
+	} {
+		set := Settings(Default())
+		set.SelfCheck = c.selfCheck
+		got := ""
+		if err := Resumable(c.cells, set, drivers()); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
 }

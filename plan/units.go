@@ -78,6 +78,14 @@ func (r Ratio) String() string {
 	return strconv.FormatFloat(math.Round(float64(r)*1e8)/1e6, 'f', -1, 64) + "%"
 }
 
+// exactly writes the ratio with as many digits as it takes to read the same one: text is shorter, unless it is another ratio.
+func (r Ratio) exactly() string {
+	if again, err := ParseRatio(r.String()); err == nil && again == r {
+		return r.String()
+	}
+	return strconv.FormatFloat(float64(r), 'f', -1, 64)
+}
+
 // meant suggests the percentage that was probably meant by someone who wrote the number without a percent sign, if it is between the
 // two ratios.
 func (r Ratio) meant(least, most Ratio) string {

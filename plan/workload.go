@@ -161,6 +161,9 @@ func (s Suite) drives(known Known) ([]drive, error) {
 		}
 		before := len(all)
 		for j, name := range names {
+			if slices.Contains(names[:j], name) {
+				continue
+			}
 			place := fmt.Sprintf("%s[%d]", from, j)
 			name, err := s.available(name, place, known)
 			if err != nil {

@@ -161,14 +161,15 @@ type sweepColumn struct{ x, y int }
 
 // sweepColumns returns the places of a sweep at which anything was planned.
 func sweepColumns(s analysis.Sweep) []sweepColumn {
-	var all []sweepColumn
+	there := map[sweepColumn]bool{}
 	for _, l := range s.Lines {
 		for _, p := range l.Points {
 			if p.X < len(s.X.Ticks) && (p.Y < len(s.Y.Ticks) || !s.Matrix()) {
-				all = record.AddNew(all, sweepColumn{p.X, p.Y})
+				there[sweepColumn{p.X, p.Y}] = true
 			}
 		}
 	}
+	all := slices.Collect(maps.Keys(there))
 	slices.SortFunc(all, func(a, b sweepColumn) int { return cmp.Or(a.x-b.x, a.y-b.y) })
 	return all
 }
@@ -360,13 +361,15 @@ const (
 // overlaps finds the sweeps whose scenarios are all in larger ones.
 func overlaps(all []analysis.Sweep) []overlap {
 	keys := record.Each(all, keysOf)
+	sparse := record.Each(all, func(s analysis.Sweep) bool {
+		return s.Matrix() && float64(len(sweepColumns(s))) < sparseMatrix*float64(len(s.X.Ticks)*len(s.Y.Ticks))
+	})
 	out := make([]overlap, len(all))
 	n := 0
 	for i, s := range all {
 		covered := map[string]bool{}
-		for j, other := range all {
-			sparse := other.Matrix() && float64(len(sweepColumns(other))) < sparseMatrix*float64(len(other.X.Ticks)*len(other.Y.Ticks))
-			if len(keys[j]) <= len(keys[i]) || sparse && len(s.X.Ticks) > fewestTicks {
+		for j := range all {
+			if len(keys[j]) <= len(keys[i]) || sparse[j] && len(s.X.Ticks) > fewestTicks || !meet(keys[i], keys[j]) {
 				continue
 			}
 			maps.Copy(covered, keys[j])
@@ -386,6 +389,16 @@ func overlaps(all []analysis.Sweep) []overlap {
 		}
 	}
 	return out
+}
+
+// meet reports whether a key of the smaller set is in the larger one.
+func meet(smaller, larger map[string]bool) bool {
+	for k := range smaller {
+		if larger[k] {
+			return true
+		}
+	}
+	return false
 }
 
 // shownSweeps returns the sweeps that add something to the others, and whether they are within others.

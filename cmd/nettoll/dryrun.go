@@ -96,7 +96,7 @@ func (a *app) showPlan(f runFlags, cells []record.Cell, skips []plan.Skip, set r
 			fmt.Fprintf(&out, "If a busy machine leaves time for fewer, the run takes up to %s more.\n", rough(late))
 		}
 	}
-	for _, text := range []string{costly(e), short(rest, set, f.done)} {
+	for _, text := range []string{costly(e), short(rest, set, f.done), f.fewer(rest, set)} {
 		if text != "" {
 			fmt.Fprintf(&out, "Note: %s.\n", text)
 		}
@@ -177,6 +177,15 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
+// fewer returns a note if a time budget has no room for the rounds that were asked for at least, or "".
+func (f *runFlags) fewer(rest plan.Forecast, set record.Settings) string {
+	if !f.given("min-rounds") || !rest.Bounded || f.done+rest.MaxRounds >= set.MinRounds {
+		return ""
+	}
+	return fmt.Sprintf("there is time for about %d of the %d rounds of --min-rounds: give --time-budget %s",
+		f.done+rest.MaxRounds, set.MinRounds, analysis.Budget(float64(set.MinRounds-f.done)*rest.Round.Seconds()))
+}
+
 // short returns a note if a run will have too few rounds for any verdict, with the flags that would give it enough;
 // or "". e is about the rounds after those that are done.
 func short(e plan.Forecast, set record.Settings, done int) string {
@@ -246,13 +255,20 @@ func planGroups(w *tabwriter.Writer, cells []record.Cell) {
 			fmt.Fprintln(w)
 		}
 		here := record.Those(cells, func(c record.Cell) bool { return c.Hosts == h })
-		fmt.Fprintf(w, "%s\t%s, each of these with each:\n", hosts(h), counted(len(here), "cell"))
+		crossed := 1
+		var lines []string
 		for _, axis := range axes {
 			values := record.Distinct(here, axis.of)
+			crossed *= len(values)
 			if len(values) > 1 || values[0] != unchanged {
-				fmt.Fprintf(w, "  %s\t%s\n", axis.name, strings.Join(values, "; "))
+				lines = append(lines, fmt.Sprintf("  %s\t%s\n", axis.name, strings.Join(values, "; ")))
 			}
 		}
+		which := "each of these with each"
+		if crossed != len(here) { // not all networks have both IP versions, nor all tools
+			which = "out of these"
+		}
+		fmt.Fprintf(w, "%s\t%s, %s:\n%s", hosts(h), counted(len(here), "cell"), which, strings.Join(lines, ""))
 	}
 }
 

@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"nettoll/internal/origin"
 	"nettoll/plan"
 	"nettoll/platform"
 	"nettoll/record"
-	"nettoll/sampler"
 	"nettoll/workload/engine"
 )
 
@@ -39,13 +39,16 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := unix.Faccessat(unix.AT_FDCWD, f.resume, unix.W_OK, unix.AT_EACCESS); err != nil && !f.dryRun && !errors.Is(err, unix.EOPNOTSUPP) {
+		return usagef("--resume %s: it cannot be written: %w; copy it, and resume the copy", f.resume, err)
+	}
 	if !ownID(file.Run.ID) {
 		return usagef("--resume %s: its id is %q, and must be at least %d hexadecimal digits; begin another run", f.resume, file.Run.ID, shortestID)
 	}
 	if err := f.cni.resumes(file.Run); err != nil {
 		return err
 	}
-	set := f.limits(file.Run.Settings)
+	set := f.limits(lastLimits(file))
 	set.Venue = f.venue(file.Run.Cells)
 	if err := sameVenue(file.Venue(), set.Venue); err != nil {
 		return err
@@ -57,6 +60,9 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 		return f.fault(err, nil)
 	}
 	if err := cmp.Or(f.suitEngines(file.Run.Cells), f.suitMachines(file.Run.Cells), f.suitClusters(file.Run.Cells), f.sameTargets(file.Trials)); err != nil {
+		return err
+	}
+	if err := a.tasksFit(&f, file.Run.Cells, set.Turns); err != nil {
 		return err
 	}
 	f.done = doneRounds(file)
@@ -77,6 +83,12 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 		return err
 	}
 	return a.where(cmd.Context(), &f, file.Run.Cells, func(ctx context.Context) error {
+		if !f.outside(file.Run.Cells) {
+			whole := record.Cell{Options: record.Options{Congestion: set.Congestion}} // of cells that name none
+			if err := checkCongestion(append(notSkipped(file), whole)); err != nil {
+				return err
+			}
+		}
 		e, err := a.venue(ctx, &f, file.Run)
 		if err != nil {
 			return err
@@ -89,14 +101,24 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 	})
 }
 
+// lastLimits returns the run's settings with the limits that the last process had that resumed it.
+func lastLimits(file *record.File) record.Settings {
+	set, last := file.Run.Settings, file.Limits()
+	set.MinRounds, set.MaxRounds, set.Budget = last.MinRounds, last.MaxRounds, last.Budget
+	set.Precision, set.EqualWithin = last.Precision, last.EqualWithin
+	return set
+}
+
 // sameMachine refuses to resume a run where new trials could not be compared with its own.
 func sameMachine(file *record.File) error {
 	was := file.Run.Machine
-	is, err := sampler.Machine("/proc", "/sys")
+	is, err := machineHere()
 	if err != nil {
 		return err
 	}
 	switch {
+	case file.Here() && was.Root && !is.Root: // older run files do not say that they were root's
+		return usagef("--resume: the run began as root, and idle time would be read by another clock; resume it as root, or begin another run")
 	case is.Kernel != was.Kernel:
 		return usagef("--resume: the run began on kernel %s, this is %s; begin another run", was.Kernel, is.Kernel)
 	case is.CPUModel == was.CPUModel && len(is.CPUs) == len(was.CPUs) && !slices.Equal(record.Each(is.CPUs, numberOf), record.Each(was.CPUs, numberOf)):

@@ -78,6 +78,9 @@ cannot be used; 130 when the run was interrupted.`,
 			if err := yielding(); err != nil {
 				return err
 			}
+			if f.dryRun && f.given("format") {
+				return usagef("--dry-run prints a plan, which has no other format; leave --format out")
+			}
 			suite, err := f.suiteOf(args)
 			if err != nil {
 				return err
@@ -111,21 +114,14 @@ cannot be used; 130 when the run was interrupted.`,
 			if err := f.reachable("--suite", f.suite, cells); err != nil && !slices.Contains(plan.Names(), f.suite) {
 				return err // it is read again inside the lab
 			}
+			if err := a.tasksFit(&f, cells, set.Turns); err != nil {
+				return err
+			}
 			if f.dryRun {
 				return a.dryRun(cmd.Context(), f, cells, plan.Skipped(suite, f.known()), set)
 			}
 			if err := f.checkTime(cells, set); err != nil {
 				return err
-			}
-			if !f.outside(cells) && !lab.Inside() {
-				most, by := mostTasks()
-				note, err := checkTasks(most, by, cells, set.Turns)
-				if err != nil {
-					return err
-				}
-				if note != "" {
-					fmt.Fprintln(a.stderr, "note: "+note)
-				}
 			}
 			err = a.where(cmd.Context(), &f, cells, func(ctx context.Context) error {
 				if err := f.agree(ctx, cells, &set); err != nil {
@@ -340,7 +336,13 @@ func (f *runFlags) checkOutput(cells []record.Cell) error {
 	if page := pageOf(f.output); !ownPage(page, "") {
 		return usagef("-o %s: its report would be %s, which already exists; move that, or name another run file", f.output, page)
 	}
-	return f.reachable("-o", f.output, cells)
+	if err := f.reachable("-o", f.output, cells); err != nil {
+		return err
+	}
+	if err := unix.Faccessat(unix.AT_FDCWD, filepath.Dir(f.output), unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil && !errors.Is(err, unix.EOPNOTSUPP) {
+		return usagef("-o %s: no file can be made there: %w; name one elsewhere", f.output, err)
+	}
+	return nil
 }
 
 // longest is how long a run may take at most without --yes or a time budget.

@@ -8,6 +8,7 @@ import (
 
 	"nettoll/internal/cgroup"
 	"nettoll/plan"
+	"nettoll/platform/lab"
 	"nettoll/record"
 )
 
@@ -36,6 +37,19 @@ func mostTasks() (most int, by string) {
 		most, by = int(user.Cur), "ulimit -u"
 	}
 	return most, by
+}
+
+// tasksFit refuses a run whose processes could not start, and notes if they may not all fit.
+func (a *app) tasksFit(f *runFlags, cells []record.Cell, turns bool) error {
+	if f.outside(cells) || lab.Inside() {
+		return nil
+	}
+	most, by := mostTasks()
+	note, err := checkTasks(most, by, cells, turns)
+	if note != "" {
+		fmt.Fprintln(a.stderr, "note: "+note)
+	}
+	return err
 }
 
 // checkTasks refuses a run whose processes could not start: Go's runtime ends a program that gets no thread. It returns a note if they
