@@ -34,3 +34,31 @@ func (u *Unsupported) Is(target error) bool { return target == ErrUnsupported }
 
 // Unwrap returns the underlying error.
 func (u *Unsupported) Unwrap() error { return u.Err }
+
+// Missing is an Unsupported in a form that agents can send.
+type Missing struct{ Feature, Option, Remedy, Err string }
+
+// Lacks returns what an error says is missing, or nil.
+func Lacks(err error) *Missing {
+	u, ok := errors.AsType[*Unsupported](err)
+	if !ok {
+		return nil
+	}
+	m := &Missing{Feature: u.Feature, Option: u.Needs(), Remedy: u.Remedy}
+	if u.Err != nil {
+		m.Err = u.Err.Error()
+	}
+	return m
+}
+
+// Unsupported returns it as an error again. The place where it is missing is named, unless that is empty.
+func (m *Missing) Unsupported(where string) error {
+	u := &Unsupported{Feature: m.Feature, Option: m.Option, Remedy: m.Remedy}
+	if where != "" {
+		u.Feature += " on " + where
+	}
+	if m.Err != "" {
+		u.Err = errors.New(m.Err)
+	}
+	return u
+}

@@ -55,6 +55,9 @@ func (f *engineFlags) borrows(cells []record.Cell) bool {
 	return !f.private && len(ofEngines(cells)) > 0
 }
 
+// engineFlagNames are the flags that mean nothing without an engine.
+var engineFlagNames = []string{"docker-host", privateEngine, "docker-image", "docker-tools"}
+
 // suitEngines finds mistakes in the flags for a run of the cells: flags that would have no effect, and names that
 // cannot be those of engines.
 func (f *runFlags) suitEngines(cells []record.Cell) error {
@@ -66,7 +69,7 @@ func (f *runFlags) suitEngines(cells []record.Cell) error {
 		return usagef("--docker-tools adds programs to the image that nettoll makes, --docker-image names another; leave one out")
 	}
 	if len(ofEngines(cells)) == 0 {
-		if err := f.without("of an engine", "docker:bridge", host, privateEngine, "docker-image", "docker-tools"); err != nil {
+		if err := f.without("of an engine", "docker:bridge", engineFlagNames...); err != nil {
 			return err
 		}
 	}

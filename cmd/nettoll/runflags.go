@@ -122,18 +122,14 @@ func alias(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 
 // resumable are the flags that may change when a run is resumed: they limit it, or say where it is done and how
 // that is reached, and leave its cells as they are.
-var resumable = map[string]bool{
-	"resume": true, "dry-run": true, "format": true, "yes": true,
-	"precision": true, "equal-within": true, "min-rounds": true, "max-rounds": true, "time-budget": true,
-	"docker-host": true, privateEngine: true, privateCluster: true, "docker-image": true, "docker-tools": true,
-	"context": true, "kubeconfig": true, "namespace": true, "nodes": true, "zones": true, "tolerate": true, podCPUs: true, "image": true, nodeAgent: true, nodeDaemons: true, nodePrivileged: true, "expect": true,
-	"cni-conf": true, "cni-bin": true, "tool-path": true,
-	"hosts-ssh": true, "sudo": true, "address": true, "through-my-network": true,
-}
+var resumable = slices.Concat([]string{
+	"resume", "dry-run", "format", "yes", "precision", "equal-within", "min-rounds", "max-rounds", "time-budget",
+	privateCluster, "cni-conf", "cni-bin", "tool-path", "address", "through-my-network",
+}, engineFlagNames, ownClusterFlags, reachFlagNames)
 
 func (f *runFlags) contradictsResume(fl *pflag.FlagSet) (name string) {
 	fl.Visit(func(g *pflag.Flag) {
-		if !resumable[g.Name] && name == "" {
+		if !slices.Contains(resumable, g.Name) && name == "" {
 			name = g.Name
 		}
 	})

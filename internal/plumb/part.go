@@ -38,10 +38,10 @@ type Part struct {
 
 // Built is how a part connects its containers.
 type Built struct {
-	Missing *Missing `json:",omitempty"` // what the machine lacks; then nothing was built
-	Taken   bool     `json:",omitempty"` // the tunnel's port is in use on the machine; then nothing was built
-	Device  string   // in each container
-	Ports   []string // in the router, of each container; empty if there are none
+	Missing *platform.Missing `json:",omitempty"` // what the machine lacks; then nothing was built
+	Taken   bool              `json:",omitempty"` // the tunnel's port is in use on the machine; then nothing was built
+	Device  string            // in each container
+	Ports   []string          // in the router, of each container; empty if there are none
 	// Crossed are the devices of the router between the ports and the uplink, by the index of the other machine.
 	Crossed map[int][]string
 	// Counters are what counts the payload of the containers besides devices, in the order of the path.
@@ -80,18 +80,6 @@ func (c Counter) Counts(container, other int, f network.Family) bool {
 	return c.Container == container && (c.Family == 0 || c.Family == f) && (c.Other == nil || *c.Other == other)
 }
 
-// Missing is a platform.Unsupported in a form that agents can send.
-type Missing struct{ Feature, Option, Remedy, Err string }
-
-// Unsupported returns what is missing on a machine as an error.
-func (m Missing) Unsupported(where string) error {
-	u := &platform.Unsupported{Feature: m.Feature + " on " + where, Option: m.Option, Remedy: m.Remedy}
-	if m.Err != "" {
-		u.Err = errors.New(m.Err)
-	}
-	return u
-}
-
 // MethodPart returns the method by which an agent builds its Part of a network.
 func MethodPart(network string) string { return "plumb.part." + network }
 
@@ -128,12 +116,8 @@ func Handler(needs []Need, build Builder) agent.Handler {
 		if err == nil {
 			err = s.Settle(ctx)
 		}
-		if missing, ok := errors.AsType[*platform.Unsupported](err); ok {
-			m := &Missing{Feature: missing.Feature, Option: missing.Needs(), Remedy: missing.Remedy}
-			if missing.Err != nil {
-				m.Err = missing.Err.Error()
-			}
-			return Built{Missing: m}, nil
+		if missing := platform.Lacks(err); missing != nil {
+			return Built{Missing: missing}, nil
 		}
 		if errors.Is(err, unix.EADDRINUSE) {
 			return Built{Taken: true}, nil

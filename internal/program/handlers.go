@@ -3,7 +3,6 @@ package program
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"syscall"
@@ -36,14 +35,7 @@ type serveParams struct {
 }
 
 // served reports that a server is ready, or what it needs that is missing here.
-type served struct{ Missing *missing }
-
-// missing is a platform.Unsupported in a form that agents can send.
-type missing struct{ Feature, Option, Remedy, Seen string }
-
-func (m *missing) unsupported() error {
-	return &platform.Unsupported{Feature: m.Feature, Option: m.Option, Remedy: m.Remedy, Err: errors.New(m.Seen)}
-}
+type served struct{ Missing *platform.Missing }
 
 type observeParams struct {
 	Server int
@@ -117,8 +109,8 @@ func (h *servers) serve(ctx context.Context, p serveParams) (served, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.Limit, fmt.Errorf("no port was opened within %v", p.Limit))
 	defer cancel()
 	k, err := keep(ctx, p.Command, p.Place, p.Bound, false)
-	if lacks, ok := errors.AsType[*platform.Unsupported](err); ok {
-		return served{&missing{lacks.Feature, lacks.Needs(), lacks.Remedy, fmt.Sprint(lacks.Err)}}, nil
+	if lacks := platform.Lacks(err); lacks != nil {
+		return served{lacks}, nil
 	}
 	if err != nil {
 		return served{}, err

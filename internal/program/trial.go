@@ -214,7 +214,7 @@ func (r *running) serve(ctx context.Context, s Server, alone bool) error {
 		return fmt.Errorf("server %s: %w", s.Endpoint.Name(), err)
 	}
 	if ready.Missing != nil {
-		return fmt.Errorf("server %s: %w", s.Endpoint.Name(), ready.Missing.unsupported())
+		return fmt.Errorf("server %s: %w", s.Endpoint.Name(), ready.Missing.Unsupported(""))
 	}
 	r.places = append(r.places, len(r.servers))
 	r.servers = append(r.servers, v)
