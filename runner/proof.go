@@ -85,7 +85,7 @@ func watchOthers(ctx context.Context, all []*proof, wait func(context.Context) e
 			}
 		}
 	}
-	const atOnce = 16
+	const atOnce, least = 16, 0.02 // seconds: in less, a single packet would seem to be much
 	read := func(all []reading) []reading {
 		all = slices.Clone(all)
 		_ = atonce.Each(atOnce, all, func(i int, r reading) (err error) { // one that cannot be read is left out in the end
@@ -100,7 +100,7 @@ func watchOthers(ctx context.Context, all []*proof, wait func(context.Context) e
 		return err
 	}
 	for i, to := range read(from) {
-		if seconds := to.at.Sub(from[i].at).Seconds(); to.count.At == from[i].count.At && seconds > 0 {
+		if seconds := to.at.Sub(from[i].at).Seconds(); to.count.At == from[i].count.At && seconds >= least {
 			to.of.others[to.hop] = float64(growth(from[i].count, to.count).Bytes) / seconds
 		}
 	}

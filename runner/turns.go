@@ -41,7 +41,7 @@ func (r *Runner) turns(ctx context.Context, c plan.Contest, in []*session, round
 	began := time.Now()
 	for range attempts { // an end that hears of its turns too late has missed some of them
 		var late bool
-		if trials, first, late = r.takeTurns(ctx, c, in, round, since); !late || r.hurry() {
+		if trials, first, late = r.takeTurns(ctx, c, in, round, since); !late {
 			break
 		}
 	}
