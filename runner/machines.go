@@ -39,6 +39,8 @@ type machines struct {
 	all  []*machine
 	of   map[*AgentEndpoint]*machine
 	cpus map[*AgentEndpoint][]record.CPU
+	// clocks identifies the clock of each endpoint.
+	clocks map[*AgentEndpoint]string
 }
 
 // here returns this machine.
@@ -59,7 +61,7 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 	if err != nil {
 		return nil, err
 	}
-	m := &machines{of: map[*AgentEndpoint]*machine{}, cpus: map[*AgentEndpoint][]record.CPU{}}
+	m := &machines{of: map[*AgentEndpoint]*machine{}, cpus: map[*AgentEndpoint][]record.CPU{}, clocks: map[*AgentEndpoint]string{}}
 	byBoot := map[string]*machine{}
 	for _, at := range endsOf(links) {
 		var o sampler.Origin
@@ -79,14 +81,19 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 		on := byBoot[o.Boot]
 		// Only what all of its endpoints may use can be chosen for any of them.
 		on.facts.CPUs = record.Those(on.facts.CPUs, func(c record.CPU) bool { return slices.Contains(o.Machine.CPUs, c) })
-		m.of[at.AgentEndpoint], m.cpus[at.AgentEndpoint] = on, o.Machine.CPUs
+		m.of[at.AgentEndpoint], m.cpus[at.AgentEndpoint], m.clocks[at.AgentEndpoint] = on, o.Machine.CPUs, o.Boot+" "+o.Clock
 	}
 	return m, nil
 }
 
-// boot identifies the machine of an endpoint; "" is this one.
-func (m *machines) boot(e platform.Endpoint) string {
+// clock identifies the clock of an endpoint; "" is this machine's.
+func (m *machines) clock(e platform.Endpoint) string {
 	at, _ := e.(*AgentEndpoint)
+	return m.clocks[at]
+}
+
+// boot identifies the machine of an endpoint; "" is this one.
+func (m *machines) boot(at *AgentEndpoint) string {
 	if on := m.of[at]; on != nil {
 		return on.boot
 	}

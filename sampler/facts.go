@@ -212,7 +212,9 @@ type Origin struct {
 	Boot string
 	// Processes identifies the PID namespace that it is in: agents of one machine with the same id see the same processes.
 	Processes string
-	Machine   record.Machine
+	// Clock identifies the time namespace that it is in: agents of one machine with the same id have the same clock.
+	Clock   string
+	Machine record.Machine
 }
 
 // Boot returns what Origin has of this machine, read below proc.
@@ -224,6 +226,7 @@ func FindOrigin(proc, sys string) (o Origin, err error) {
 		return o, err
 	}
 	o.Processes, _ = os.Readlink(filepath.Join(proc, "self/ns/pid")) // "" where it is not shown
+	o.Clock, _ = os.Readlink(filepath.Join(proc, "self/ns/time"))    // "" also before Linux 5.6, which has none
 	o.Machine, err = Machine(proc, sys)
 	o.Machine.Root = netns.IsRoot()
 	return o, err

@@ -131,8 +131,8 @@ type Job struct {
 	Watch    Watch
 	// Distant says that the endpoints may be on different machines, whose clocks differ.
 	Distant bool
-	// Machine names the machine that a distant endpoint is on; nil: each may have a clock of its own.
-	Machine func(platform.Endpoint) string
+	// Clock identifies the clock of a distant endpoint; nil: each may have one of its own.
+	Clock func(platform.Endpoint) string
 }
 
 // Pair is one client process and the server it talks to. Several clients can be in one container:

@@ -135,7 +135,7 @@ func (l *lan) run(t *testing.T, network, baseline, family, workload string) {
 	t.Helper()
 	dir, was := t.TempDir(), before(t)
 	if family == "6" {
-		workload = strings.ReplaceAll(workload, ", sockperf]", "]") // sockperf supports IPv4 only
+		workload = strings.ReplaceAll(workload, ", sockperf", "") // sockperf supports IPv4 only
 	}
 	suite := fmt.Sprintf(lanSuite, network, baseline, family, workload)
 	iferr.Fatal(t, os.WriteFile(filepath.Join(dir, "lan.yaml"), []byte(suite), 0o644))

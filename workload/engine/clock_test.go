@@ -74,7 +74,7 @@ func TestRunWithClocksThatDiffer(t *testing.T) {
 // tells of all of them.
 func TestClocksOfMachines(t *testing.T) {
 	job := testJob(t, record.TCPRR)
-	job.Distant, job.Machine = true, func(e platform.Endpoint) string { return e.(*endpoint).how }
+	job.Distant, job.Clock = true, func(e platform.Endpoint) string { return e.(*endpoint).how }
 	for i := range 2 {
 		c, s := newEndpoint(fmt.Sprintf("c%d", i)), newEndpoint(fmt.Sprintf("s%d", i))
 		c.how, s.how = livesBehind, livesAhead

@@ -147,7 +147,7 @@ func (t *trial) alike(ctx context.Context) error {
 	}
 	most := int64(0)
 	for _, p := range t.parties() {
-		by := now[p.machine] - t.known[p.machine]
+		by := now[p.timedBy] - t.known[p.timedBy]
 		if max(by, -by) > 2*(was+bound)+drift {
 			return fmt.Errorf("%v: its clock has jumped by %v during the turns", p, time.Duration(by).Round(time.Microsecond))
 		}
@@ -157,15 +157,15 @@ func (t *trial) alike(ctx context.Context) error {
 	return nil
 }
 
-// compareAll returns how far the clock of each machine is ahead of the first server's, in nanoseconds, and the greatest error;
+// compareAll returns how far each clock is ahead of the first server's, in nanoseconds, and the greatest error;
 // nil if datagrams do not cross.
 func (t *trial) compareAll(ctx context.Context) (known map[string]int64, bound int64, err error) {
-	known = map[string]int64{t.servers[0].machine: 0}
+	known = map[string]int64{t.servers[0].timedBy: 0}
 	for grown := true; grown; {
 		grown = false
 		for _, f := range t.flows {
-			_, c := known[f.client.machine]
-			_, s := known[f.server.machine]
+			_, c := known[f.client.timedBy]
+			_, s := known[f.server.timedBy]
 			if c == s {
 				continue
 			}
@@ -177,16 +177,16 @@ func (t *trial) compareAll(ctx context.Context) (known map[string]int64, bound i
 				return nil, 0, nil // then the control path is used, as where datagrams do not cross
 			}
 			if s {
-				known[f.client.machine] = known[f.server.machine] - r.Ahead
+				known[f.client.timedBy] = known[f.server.timedBy] - r.Ahead
 			} else {
-				known[f.server.machine] = known[f.client.machine] + r.Ahead
+				known[f.server.timedBy] = known[f.client.timedBy] + r.Ahead
 			}
 			bound = max(bound, r.Took/2)
 			grown = true
 		}
 	}
 	for _, p := range t.parties() {
-		if _, ok := known[p.machine]; !ok {
+		if _, ok := known[p.timedBy]; !ok {
 			return nil, 0, nil
 		}
 	}
@@ -228,6 +228,6 @@ func (t *trial) agree() {
 	}
 	first := t.servers[0].ahead
 	for _, p := range t.parties() {
-		p.ahead = first + t.known[p.machine]
+		p.ahead = first + t.known[p.timedBy]
 	}
 }

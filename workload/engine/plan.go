@@ -25,7 +25,7 @@ type trial struct {
 	servers []*party
 	clients []*party
 	flows   []plannedFlow
-	known   map[string]int64 // how far each machine's clock is ahead of the first server's, if they were compared over the network
+	known   map[string]int64 // how far each clock is ahead of the first server's, if they were compared over the network
 	clocks  *record.Clocks   // of ends on different machines
 
 	compared int64 // when known was learned
@@ -36,7 +36,7 @@ type trial struct {
 type party struct {
 	role     role
 	endpoint platform.Endpoint
-	machine  string           // whose clock it has
+	timedBy  string           // its clock: see workload.Job
 	port     int              // server
 	listen   []netip.AddrPort // server: all of its addresses
 	session  string
@@ -86,9 +86,9 @@ func plan(job workload.Job) (*trial, error) {
 		}
 	}
 	for i, p := range t.parties() {
-		p.session, p.machine = fmt.Sprintf("%x/%d", t.cookie, i), fmt.Sprint(i)
-		if job.Machine != nil {
-			p.machine = job.Machine(p.endpoint)
+		p.session, p.timedBy = fmt.Sprintf("%x/%d", t.cookie, i), fmt.Sprint(i)
+		if job.Clock != nil {
+			p.timedBy = job.Clock(p.endpoint)
 		}
 	}
 	return t, nil
