@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 
 	"nettoll/internal/bootstrap"
 	"nettoll/internal/origin"
+	"nettoll/platform"
 )
 
 // Label marks the objects that nettoll has made on an engine. Its value is the id of the run.
@@ -128,8 +130,11 @@ func (e *Engine) Load(ctx context.Context) (string, error) {
 	e.loading.Lock()
 	defer e.loading.Unlock()
 	if e.Image.Given == "" {
-		if err := e.runs(ctx); err != nil {
-			return "", fmt.Errorf("docker: %w", err)
+		if other, err := e.otherThan(ctx, runtime.GOARCH); err != nil || other != "" {
+			return "", cmp.Or(err, fmt.Errorf("docker: %w", error(&platform.Unsupported{
+				Feature: "this machine's programs on the engine's", Option: "CPUs of the kind " + runtime.GOARCH + " there, which are " + other,
+				Remedy: "name an image for these with --docker-image, such as that of the release",
+			})))
 		}
 	}
 	ref := cmp.Or(e.Image.Given, imageName+":"+e.Run)
@@ -145,6 +150,9 @@ func (e *Engine) Load(ctx context.Context) (string, error) {
 		if err := sameRelease(have); err != nil {
 			return "", fmt.Errorf("docker: image %s %w", ref, err)
 		}
+		if other, err := e.otherThan(ctx, have.Architecture); err != nil || other != "" {
+			return "", cmp.Or(err, fmt.Errorf("docker: image %s is for CPUs of the kind %s, and the engine's are %s; name an image for these", ref, have.Architecture, other))
+		}
 	case have.Config == nil || have.Config.Labels[Label] != e.Run:
 		return "", fmt.Errorf("docker: the engine has an image %s that is not nettoll's: give it another name", ref)
 	case have.Config.Labels[processLabel] != e.process:
@@ -157,6 +165,16 @@ func (e *Engine) Load(ctx context.Context) (string, error) {
 	}
 	e.loaded = ref
 	return ref, nil
+}
+
+// otherThan returns the kind of the CPUs of the engine's machine if they run no programs for another kind; "" if either is not known.
+// The machine may emulate them, at a cost that would be taken for the networks'.
+func (e *Engine) otherThan(ctx context.Context, kind string) (string, error) {
+	v, err := e.version(ctx)
+	if err != nil || kind == "" || v.Arch == "" || kind == v.Arch || kind == map[string]string{"amd64": "386", "arm64": "arm"}[v.Arch] {
+		return "", err
+	}
+	return v.Arch, nil
 }
 
 // Labels of the images of releases (the annotations of the OCI image specification).

@@ -267,22 +267,32 @@ func TestTaskOnARestartedEngine(t *testing.T) {
 	}
 }
 
-// TestEngineOfAnotherCPU has an engine whose machine has CPUs of another kind: no image is made there, unless one is given.
+// TestEngineOfAnotherCPU has engines whose machines have CPUs of another kind: no image is made there, and one that is given must be
+// for them, or for what they run as well.
 func TestEngineOfAnotherCPU(t *testing.T) {
-	for _, given := range []string{"", "theirs"} {
-		e := fake(t, Image{Given: given}, func(request string) (int, string) {
+	for _, c := range []struct{ machine, given, want string }{
+		{"m68k", "", "which are m68k"}, {"m68k", "m68k", ""}, {"m68k", "arm64", "is for CPUs of the kind arm64, and the engine's are m68k; "},
+		{"arm64", "arm", ""}, {"amd64", "386", ""}, {"amd64", "arm", "the engine's are amd64"},
+	} {
+		image := ""
+		if c.given != "" {
+			image = "theirs"
+		}
+		e := fake(t, Image{Given: image}, func(request string) (int, string) {
 			switch request {
 			case "GET /version":
-				return http.StatusOK, `{"Arch": "m68k"}`
+				return http.StatusOK, `{"Arch": "` + c.machine + `"}`
 			case "GET /images/theirs/json":
-				return http.StatusOK, `{"Id": "1"}`
+				return http.StatusOK, `{"Id": "1", "Architecture": "` + c.given + `"}`
 			}
 			return http.StatusTeapot, `{"message": "it was asked for more"}`
 		})
 		ref, err := e.Load(t.Context())
-		var lacks *platform.Unsupported
-		if given == "" && (!errors.As(err, &lacks) || !strings.Contains(err.Error(), "which are m68k") || !strings.Contains(lacks.Remedy, "--docker-image")) || given != "" && (err != nil || ref != given) {
-			t.Errorf("image %q: %q, %v", given, ref, err)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) || err == nil && ref != image {
+			t.Errorf("%+v: %q, %v", c, ref, err)
+		}
+		if lacks, is := errors.AsType[*platform.Unsupported](err); is != (image == "") || is && !strings.Contains(lacks.Remedy, "--docker-image") {
+			t.Errorf("%+v: %+v", c, lacks)
 		}
 	}
 }

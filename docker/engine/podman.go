@@ -8,12 +8,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"runtime"
 	"strings"
 
 	"github.com/moby/moby/client"
-
-	"nettoll/platform"
 )
 
 // Podman speaks Docker's API, and another one of its own at the same address, which says what Docker's does not.
@@ -40,19 +37,6 @@ func (e *Engine) version(ctx context.Context) (client.ServerVersionResult, error
 	}
 	e.versions.Store(&v)
 	return v, nil
-}
-
-// runs returns an error if the engine's machine cannot run the programs of this one, which the image has. It may emulate them, at a
-// cost that would be taken for the networks'.
-func (e *Engine) runs(ctx context.Context) error {
-	v, err := e.version(ctx)
-	if err != nil || v.Arch == "" || v.Arch == runtime.GOARCH {
-		return err
-	}
-	return &platform.Unsupported{
-		Feature: "this machine's programs on the engine's", Option: "CPUs of the kind " + runtime.GOARCH + " there, which are " + v.Arch,
-		Remedy: "name an image for these with --docker-image, such as that of the release",
-	}
 }
 
 // podmanBridge returns the device of a bridge network, by the network's id.
