@@ -80,7 +80,8 @@ type Venue struct {
 	NodeAgent      bool   `json:"node_agent,omitempty"` // or node_daemons or node_privileged, which imply it
 	Expect         string `json:"expect,omitempty"`
 	PodCPUs        int    `json:"pod_cpus,omitempty" most:"1e6"`
-	// Engines are the addresses of the user's engines, in order, as far as they were given (--docker-host).
+	// Engines are the user's engines, in order, as they were named (--docker-host), or the address of the docker command's. Run
+	// files have none if they are older than this field, or, if no engine was named, older than such addresses.
 	Engines []string `json:"engines,omitempty"`
 }
 

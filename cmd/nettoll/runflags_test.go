@@ -161,11 +161,24 @@ func TestVenue(t *testing.T) {
 	}
 }
 
-// TestEnginesOfTheVenue checks that addresses are written down in their order, and without passwords.
+// TestEnginesOfTheVenue checks that addresses are written down in their order, and without passwords; that of the docker command
+// where none is named and one is used.
 func TestEnginesOfTheVenue(t *testing.T) {
-	f := runFlags{engineFlags: engineFlags{at: []string{"tcp://me:secret@b:2375", "ssh://me@a"}}}
-	if got := f.venue([]record.Cell{{Network: "docker:bridge"}}).Engines; !slices.Equal(got, []string{"tcp://me:xxxxx@b:2375", "ssh://me@a"}) {
-		t.Errorf("%q", got)
+	t.Setenv("DOCKER_HOST", "ssh://me@c")
+	for _, c := range []struct {
+		engineFlags
+		network string
+		want    []string
+	}{
+		{engineFlags{at: []string{"tcp://me:secret@b:2375", "ssh://me@a"}}, "docker:bridge", []string{"tcp://me:xxxxx@b:2375", "ssh://me@a"}},
+		{engineFlags{}, "docker:bridge", []string{"ssh://me@c"}},
+		{engineFlags{private: true}, "docker:bridge", nil},
+		{engineFlags{}, "kubernetes:pod", nil},
+	} {
+		f := runFlags{engineFlags: c.engineFlags}
+		if got := f.venue([]record.Cell{{Network: c.network}}).Engines; !slices.Equal(got, c.want) {
+			t.Errorf("%s, %+v: %q, want %q", c.network, c.engineFlags, got, c.want)
+		}
 	}
 }
 
