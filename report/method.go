@@ -126,6 +126,9 @@ func rounds(res analysis.Result) string {
 	text := countOf(res.Rounds, "complete round")
 	if s.Duration > 0 {
 		text += fmt.Sprintf(", %s s per trial", short(s.Duration))
+		if windows := longerWindows(res); len(windows) > 0 {
+			text += " (" + strings.Join(windows, "; ") + ")"
+		}
 		switch {
 		case s.Warmup > 0 && s.Turns:
 			text += fmt.Sprintf(", in turns where traffic can pause between them, otherwise after %s s of warm-up", short(s.Warmup))
@@ -133,9 +136,6 @@ func rounds(res analysis.Result) string {
 			text += ", in turns where traffic can pause between them"
 		case s.Warmup > 0:
 			text += fmt.Sprintf(" after %s s of warm-up", short(s.Warmup))
-		}
-		if windows := longerWindows(res); len(windows) > 0 {
-			text += " (" + strings.Join(windows, "; ") + ")"
 		}
 		if s.Turns && s.Together > 0 {
 			text += ", at most " + countOf(s.Together, "network") + " at once beside the baseline"
