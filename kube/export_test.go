@@ -74,7 +74,7 @@ func (o *Own) Outlived(age time.Duration) error {
 	k := &keeper{own: o, began: time.Now().Add(-age)}
 	first := agent.Dial(gone{})
 	<-first.Done()
-	k.pod = &Pod{Name: "keeper", node: &Node{cluster: o.cluster(nil)}, Containers: []*Container{{first: first}}}
+	k.pod = &Pod{Name: "keeper", spec: PodSpec{Node: &Node{cluster: o.cluster(nil)}}, Containers: []*Container{{first: first}}}
 	return k.fault(context.Background())
 }
 
@@ -97,7 +97,7 @@ func (o *Own) RefusedPods(says string) error {
 
 // AboutPod returns what is recorded of where a pod on a node is.
 func (o *Own) AboutPod(node string) string {
-	c := &Container{pod: &Pod{node: &Node{cluster: o.cluster(nil)}, at: node}}
+	c := &Container{pod: &Pod{spec: PodSpec{Node: &Node{cluster: o.cluster(nil)}}, at: node}}
 	return c.Facts().About
 }
 

@@ -52,9 +52,9 @@ func (o *Own) keep(ctx context.Context, number int) (_ *keeper, err error) {
 	k := &keeper{name: o.prefix() + strconv.Itoa(number), own: o, began: time.Now(), agents: map[string]*Container{}}
 	c := o.cluster(k)
 	on := &Node{Host: ownNode{"keeper", o}, cluster: c}
-	k.pod = &Pod{Name: k.name, node: on, mark: bootstrap.Mark()}
+	k.pod = &Pod{Name: k.name, spec: PodSpec{Node: on}, mark: bootstrap.Mark()}
 	k.pod.Containers = []*Container{{name: "keeper", pod: k.pod}}
-	template := k.pod.object(PodSpec{Node: on})
+	template := k.pod.object()
 	about := template["metadata"].(fields)
 	labels := fields{}
 	maps.Copy(labels, about["labels"].(fields))

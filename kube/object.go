@@ -8,8 +8,7 @@ import (
 	"net/netip"
 	"path"
 
-	"golang.org/x/sync/errgroup"
-
+	"nettoll/internal/atonce"
 	"nettoll/internal/wrap"
 	"nettoll/record"
 )
@@ -26,34 +25,19 @@ func (o Object) Path() string { return o.In + "/" + o.Name }
 
 // MakeAll makes objects, atOnce at a time.
 func (a *API) MakeAll(ctx context.Context, atOnce int, all []Object) error {
-	return forAll(ctx, atOnce, all, func(ctx context.Context, o Object) error {
+	return atonce.All(ctx, atOnce, all, func(ctx context.Context, _ int, o Object) error {
 		return wrap.Error(a.Ask(ctx, http.MethodPost, o.In, o.Body, nil), "make %s %s", path.Base(o.In), o.Name)
 	})
 }
 
 // RemoveAll removes objects of kinds that are gone at once, atOnce at a time. Some may not have been made.
 func (a *API) RemoveAll(ctx context.Context, atOnce int, all []Object) error {
-	return forAll(ctx, atOnce, all, func(ctx context.Context, o Object) error {
+	return atonce.All(ctx, atOnce, all, func(ctx context.Context, _ int, o Object) error {
 		if err := a.Ask(ctx, http.MethodDelete, o.Path(), nil, nil); err != nil && !Absent(err) {
 			return fmt.Errorf("remove %s %s: %w", path.Base(o.In), o.Name, err)
 		}
 		return nil
 	})
-}
-
-func forAll(ctx context.Context, atOnce int, all []Object, do func(context.Context, Object) error) error {
-	group, within := errgroup.WithContext(ctx)
-	group.SetLimit(atOnce)
-	for _, o := range all {
-		if within.Err() != nil {
-			break
-		}
-		group.Go(func() error { return do(within, o) })
-	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	return context.Cause(ctx)
 }
 
 // Port is a port of a service, or of its endpoint; the two have one name.

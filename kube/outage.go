@@ -76,7 +76,7 @@ func (k *keeper) fault(ctx context.Context) error {
 	if age := time.Since(k.began); age > keeperLife { // the cluster says only that its pod is gone
 		return fmt.Errorf("%s has ended nettoll's pods, which may stay there for a day, and were still in use: measure fewer networks at once (--together), or with shorter trials", k.own.who())
 	}
-	if why := k.pod.node.cluster.whyEnded(ctx, k.pod); why != "" {
+	if why := k.pod.spec.Node.cluster.whyEnded(ctx, k.pod); why != "" {
 		return fmt.Errorf("%s has ended nettoll's pods: %s has ended: %s", k.own.who(), k.pod.Name, why)
 	}
 	if k.pod.Containers[0].cut() {

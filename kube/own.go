@@ -255,11 +255,8 @@ func (o *Own) Allows(ctx context.Context, n Needs) error {
 	k := &keeper{name: o.prefix() + "try"}
 	c := o.cluster(k)
 	n.Pod.Node = &Node{Host: ownNode{"try", o}, cluster: c}
-	pod := &Pod{
-		Name: k.name, node: n.Pod.Node, sees: n.Pod.HostPID, ports: n.Pod.HostPorts != Ports{}, mark: bootstrap.Mark(),
-		Containers: []*Container{{name: "try"}},
-	}
-	return o.try(ctx, c, pod.object(n.Pod))
+	pod := &Pod{Name: k.name, spec: n.Pod, mark: bootstrap.Mark(), Containers: []*Container{{name: "try"}}}
+	return o.try(ctx, c, pod.object())
 }
 
 // prefix begins the names of what is made.
@@ -456,7 +453,7 @@ func (o *Own) look(k *keeper) look {
 			"capabilities": fields{"drop": []string{"ALL"}, "add": []string{"NET_ADMIN", "SYS_ADMIN"}},
 		},
 		command: func(p *Pod) []string { // in which kubelet replaces $(NAME), and $$ by $
-			return []string{"sh", "-c", strings.ReplaceAll(received(p.mark, p.sees), "$", "$$")}
+			return []string{"sh", "-c", strings.ReplaceAll(received(p.mark, p.spec.HostPID), "$", "$$")}
 		},
 		on: func(n *Node) fields {
 			names, operator := o.nodes, "In"

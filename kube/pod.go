@@ -52,12 +52,8 @@ type Pod struct {
 	Name       string
 	Containers []*Container
 
-	node    *Node
+	spec    PodSpec
 	uid     string
-	host    bool
-	sees    bool // its containers see the processes of the node
-	ports   bool // it has ports of its node
-	cpus    int  // that each container asks for
 	ips     []netip.Addr
 	hostIPs []netip.Addr // of its node
 	others  []string     // containers in it that are not ours, such as those of a service mesh
@@ -113,20 +109,20 @@ const atOnce = 8
 func (c *Cluster) Run(ctx context.Context, specs ...PodSpec) ([]*Pod, error) {
 	all := make([]*Pod, len(specs))
 	for i, s := range specs {
-		p := &Pod{node: s.Node, host: s.HostNetwork, sees: s.HostPID, ports: s.HostPorts != Ports{}, cpus: s.CPUs}
+		p := &Pod{spec: s}
 		for range max(s.Containers, 1) {
 			s.Node.next++
 			p.Containers = append(p.Containers, &Container{name: fmt.Sprintf("%sc%d", s.Node.Name(), s.Node.next), pod: p})
 		}
 		p.Name, p.mark = c.prefix+p.Containers[0].name, bootstrap.Mark()
 		all[i] = p
-		if p.ports && c.own == nil {
+		if s.HostPorts != (Ports{}) && c.own == nil {
 			s.Node.published.add()
 		}
 		c.pods = append(c.pods, p)
 	}
-	return all, atonce.All(ctx, atOnce, all, func(ctx context.Context, i int, p *Pod) error {
-		return wrap.Error(c.start(ctx, p, specs[i]), "kubernetes: start pod %s", p.Name)
+	return all, atonce.All(ctx, atOnce, all, func(ctx context.Context, _ int, p *Pod) error {
+		return wrap.Error(c.start(ctx, p), "kubernetes: start pod %s", p.Name)
 	})
 }
 
@@ -144,8 +140,8 @@ type look struct {
 }
 
 // object returns the pod as the API has it.
-func (p *Pod) object(s PodSpec) fields {
-	l := p.node.cluster.look
+func (p *Pod) object() fields {
+	s, l := p.spec, p.spec.Node.cluster.look
 	var containers []fields
 	for i, c := range p.Containers {
 		is := fields{"name": c.name, "command": l.command(p), "stdin": true, "stdinOnce": true}
@@ -157,7 +153,7 @@ func (p *Pod) object(s PodSpec) fields {
 			share := fields{"cpu": strconv.Itoa(s.CPUs), "memory": fmt.Sprintf("%dGi", podMemory)}
 			is["resources"] = fields{"requests": share, "limits": share}
 		}
-		if i == 0 && p.ports {
+		if i == 0 && s.HostPorts != (Ports{}) {
 			var ports []fields
 			for port := s.HostPorts.First; port <= s.HostPorts.Last; port++ {
 				for _, protocol := range []string{"TCP", "UDP"} {
@@ -176,7 +172,7 @@ func (p *Pod) object(s PodSpec) fields {
 		spec["hostPID"] = true
 	}
 	maps.Copy(spec, l.spec)
-	maps.Copy(spec, l.on(p.node))
+	maps.Copy(spec, l.on(s.Node))
 	return fields{"apiVersion": "v1", "kind": "Pod", "metadata": described(p.Name, l.metadata, fields{Label: p.Name}), "spec": spec}
 }
 
@@ -198,8 +194,8 @@ func privateLook() look {
 }
 
 // start makes a pod, waits until it runs, and attaches to its containers.
-func (c *Cluster) start(ctx context.Context, p *Pod, s PodSpec) error {
-	if err := c.api.Ask(ctx, http.MethodPost, c.in("pods"), p.object(s), nil); err != nil {
+func (c *Cluster) start(ctx context.Context, p *Pod) error {
+	if err := c.api.Ask(ctx, http.MethodPost, c.in("pods"), p.object(), nil); err != nil {
 		return c.refused("pods", err)
 	}
 	return c.await(ctx, p)
@@ -340,12 +336,12 @@ func (c *Cluster) runs(ctx context.Context, p *Pod) (missing, err error) {
 
 // tooMuch adds to what the scheduler says what the pod asks for, if nodes are too full for that.
 func (p *Pod) tooMuch(says string) string {
-	if p.cpus == 0 || !strings.Contains(says, "Insufficient") {
+	if p.spec.CPUs == 0 || !strings.Contains(says, "Insufficient") {
 		return says
 	}
 	n, cpus := len(p.Containers), "1 CPU"
-	if n*p.cpus > 1 {
-		cpus = fmt.Sprintf("%d CPUs", n*p.cpus)
+	if n*p.spec.CPUs > 1 {
+		cpus = fmt.Sprintf("%d CPUs", n*p.spec.CPUs)
 	}
 	return fmt.Sprintf("%s; it asks for %s and %d GiB of memory: give pods fewer (--pod-cpus), measure fewer at once (--turns=false, fewer clients), or name other nodes",
 		strings.TrimRight(says, ". "), cpus, n*podMemory)
@@ -382,7 +378,7 @@ func of(all []netip.Addr, six bool) netip.Addr {
 
 // begin attaches to the container's first process, which is an agent or becomes one.
 func (c *Container) begin(ctx context.Context) (err error) {
-	of := c.pod.node.cluster
+	of := c.pod.spec.Node.cluster
 	if of.own == nil {
 		if err := c.find(); err != nil {
 			return err
@@ -408,7 +404,7 @@ func (c *Container) begin(ctx context.Context) (err error) {
 
 // find finds the container's first process, by the control group that kubelet names after the pod.
 func (c *Container) find() error {
-	group := filepath.Join(c.pod.node.group(), "kubepods", "besteffort", "pod"+c.pod.uid, c.id)
+	group := filepath.Join(c.pod.spec.Node.group(), "kubepods", "besteffort", "pod"+c.pod.uid, c.id)
 	for _, root := range cgroup.Roots() {
 		if all := cgroup.Processes(filepath.Join(root, group)); len(all) > 0 {
 			c.pid = slices.Min(all)
@@ -443,7 +439,7 @@ func (c *Container) close() {
 func (c *Container) Name() string { return c.name }
 
 // OnHost implements platform.Endpoint.
-func (c *Container) OnHost() string { return c.pod.node.Name() }
+func (c *Container) OnHost() string { return c.pod.spec.Node.Name() }
 
 // Pod returns the pod that it is in.
 func (c *Container) Pod() *Pod { return c.pod }
@@ -455,14 +451,14 @@ func (c *Container) Facts() platform.Facts {
 			return agent.Ask[time.Duration](ctx, c, sampler.MethodCgroup, nil)
 		},
 	}
-	if own := c.pod.node.cluster.own; own != nil {
+	if own := c.pod.spec.Node.cluster.own; own != nil {
 		f.Resources = c.given
-		f.About, f.Around.Open = own.About()+", node "+own.at(c.pod.at), c.pod.host
+		f.About, f.Around.Open = own.About()+", node "+own.at(c.pod.at), c.pod.spec.HostNetwork
 		if c.on != nil {
 			f.Send = c.on.Sender()
 		}
 	} else {
-		f.NetNS, f.About = fmt.Sprintf("/proc/%d/ns/net", c.pid), fmt.Sprintf("a private Kubernetes cluster, %s, kube-proxy iptables", c.pod.node.cluster.cni().about)
+		f.NetNS, f.About = fmt.Sprintf("/proc/%d/ns/net", c.pid), fmt.Sprintf("a private Kubernetes cluster, %s, kube-proxy iptables", c.pod.spec.Node.cluster.cni().about)
 	}
 	return f
 }
@@ -496,7 +492,7 @@ func (p *Pod) Fault(ctx context.Context) error {
 	for _, c := range p.Containers {
 		select {
 		case <-c.first.Done():
-			if why := p.node.cluster.whyEnded(ctx, p); why != "" {
+			if why := p.spec.Node.cluster.whyEnded(ctx, p); why != "" {
 				return fmt.Errorf("pod %s has ended: %s", p.Name, why)
 			}
 			if c.cut() {
@@ -536,8 +532,8 @@ func (c *Cluster) Remove(ctx context.Context) error {
 	removing.Go(func() error { return c.removePolicies(ctx) })
 	published := map[*Node]int{}
 	for _, p := range pods {
-		if p.ports {
-			published[p.node]++
+		if p.spec.HostPorts != (Ports{}) {
+			published[p.spec.Node]++
 		}
 		removing.Go(func() error {
 			for _, container := range p.Containers {

@@ -15,7 +15,7 @@ func TestPodsThatAskForTooMuch(t *testing.T) {
 		{1, 1, full, "0/2 nodes are available: 2 Insufficient cpu; it asks for 1 CPU and 1 GiB of memory" + advice},
 		{3, 2, full, "0/2 nodes are available: 2 Insufficient cpu; it asks for 6 CPUs and 3 GiB of memory" + advice},
 	} {
-		p := &Pod{Containers: make([]*Container, c.containers), cpus: c.cpus}
+		p := &Pod{Containers: make([]*Container, c.containers), spec: PodSpec{CPUs: c.cpus}}
 		if got := p.tooMuch(c.says); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
