@@ -25,8 +25,7 @@ import (
 // is: its containers, and what connects them, are in namespaces of the agent, and only tunnels and children of the
 // uplink lead out of these.
 type Part struct {
-	Name       string // of the network
-	Families   []int
+	Name       string            // of the network
 	Uplinks    []platform.Uplink // of all machines, in order
 	Own        int               // the machine's index
 	Router     string            // the namespace that stands for the machine

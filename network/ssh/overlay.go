@@ -139,7 +139,7 @@ func (o overlay) build(ctx context.Context, n *build) error {
 		if err != nil {
 			return err
 		}
-		part := plumb.Part{Name: o.name, Families: o.families, Uplinks: uplinks, Own: i, Router: router, Containers: n.spaces[i], Secret: secret[:], Place: n.Beside}
+		part := plumb.Part{Name: o.name, Uplinks: uplinks, Own: i, Router: router, Containers: n.spaces[i], Secret: secret[:], Place: n.Beside}
 		if o.published {
 			part.Topo = n.Topo
 		}
