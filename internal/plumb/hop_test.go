@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -101,18 +102,24 @@ func TestHopHasAllThatADeviceCounts(t *testing.T) {
 	}
 }
 
-// called is a host, or a container, with a name.
+// called is a host, or a container, with a name. A host may have an uplink.
 type called struct {
 	platform.Host
-	name string
+	name, uplink string
 }
 
-func (c called) Name() string          { return c.name }
-func (called) Uplink() platform.Uplink { return platform.Uplink{Device: "up0"} }
+func (c called) Name() string            { return c.name }
+func (c called) Uplink() platform.Uplink { return platform.Uplink{Device: c.uplink} }
 
-// TestPathsBetweenContainers checks that a path has every device on it, and which of them must not be crossed.
+// pathOf returns the names of hops, and which of them must not be crossed.
+func pathOf(hops []network.Hop) []string {
+	return record.Each(hops, func(h network.Hop) string { return map[bool]string{true: "not "}[h.Absent] + h.Name })
+}
+
+// TestPathsBetweenContainers checks that a path has every device on it, and which of them must not be crossed. Networks can share
+// devices of hosts, which are known by their names, and not those of containers.
 func TestPathsBetweenContainers(t *testing.T) {
-	one, two := &plumb.Host{Host: called{name: "h1"}}, &plumb.Host{Host: called{name: "h2"}}
+	one, two := &plumb.Host{Host: called{name: "h1", uplink: "up0"}}, &plumb.Host{Host: called{name: "h2", uplink: "up0"}}
 	on := func(h *plumb.Host, name string) *plumb.Node {
 		return &plumb.Node{Endpoint: called{name: name}, Host: h, Device: "eth0", Port: "veth-" + name}
 	}
@@ -130,14 +137,36 @@ func TestPathsBetweenContainers(t *testing.T) {
 		{on(one, "b"), []string{"a/eth0", "h1/veth-a", "h1/br0", "not h1/up0", "h1/br0", "h1/veth-b", "b/eth0"}},
 	} {
 		hops := plumb.Common(plumb.Across(side))(on(one, "a"), c.to, network.IPv4)
-		got := record.Each(hops, func(h network.Hop) string {
+		for _, h := range hops {
 			if !h.Common {
 				t.Errorf("%s is not said to be one that others use, too", h.Name)
 			}
-			return map[bool]string{true: "not "}[h.Absent] + h.Name
-		})
-		if !slices.Equal(got, c.want) {
+			if shared := h.Device == h.Name; shared != strings.HasPrefix(h.Name, "h") || !shared && h.Device != "" {
+				t.Errorf("%s is known as %q", h.Name, h.Device)
+			}
+		}
+		if got := pathOf(hops); !slices.Equal(got, c.want) {
 			t.Errorf("to %s: %v, want %v", c.to.Host.Name(), got, c.want)
+		}
+	}
+}
+
+// TestPathsBetweenHosts has processes of hosts: what they send to their own host crosses its lo, and not its uplink, if it has one.
+func TestPathsBetweenHosts(t *testing.T) {
+	on := func(name, uplink string) *plumb.Node {
+		return &plumb.Node{Host: &plumb.Host{Host: called{name: name, uplink: uplink}}}
+	}
+	one, two, alone := on("h1", "up0"), on("h2", "up0"), on("h3", "")
+	for _, c := range []struct {
+		from, to *plumb.Node
+		want     []string
+	}{
+		{one, two, []string{"h1/up0", "h2/up0"}},
+		{one, one, []string{"h1/lo", "not h1/up0"}},
+		{alone, alone, []string{"h3/lo"}},
+	} {
+		if got := pathOf(plumb.HostHops(c.from, c.to, network.IPv4)); !slices.Equal(got, c.want) {
+			t.Errorf("from %s to %s: %v, want %v", c.from.Host.Name(), c.to.Host.Name(), got, c.want)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/internal/testutil/iferr"
+	"nettoll/network"
 	"nettoll/platform"
 )
 
@@ -44,6 +45,26 @@ func TestPartWithManyContainers(t *testing.T) {
 		}
 		return err
 	}))
+}
+
+// TestCountersOnAPath checks which counters are on the path of a container to another machine.
+func TestCountersOnAPath(t *testing.T) {
+	two := 2
+	all, four, toTwo := plumb.Counter{Container: 1}, plumb.Counter{Container: 1, Family: network.IPv4}, plumb.Counter{Container: 1, Other: &two}
+	for _, c := range []struct {
+		counter          plumb.Counter
+		container, other int
+		f                network.Family
+		want             bool
+	}{
+		{all, 1, 3, network.IPv6, true}, {all, 2, 3, network.IPv6, false},
+		{four, 1, 3, network.IPv4, true}, {four, 1, 3, network.IPv6, false},
+		{toTwo, 1, 2, network.IPv6, true}, {toTwo, 1, 3, network.IPv6, false},
+	} {
+		if got := c.counter.Counts(c.container, c.other, c.f); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
 }
 
 // TestUplinkThatMergesPackets checks that nothing forwards on top of an uplink whose LRO, or that of a device below it, this would turn
