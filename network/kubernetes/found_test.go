@@ -2,9 +2,11 @@ package kubernetes
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
+	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/kube"
 	"nettoll/network"
@@ -109,6 +111,9 @@ func TestWhatPodsDoNotSee(t *testing.T) {
 	unproved("what carries the payload between the pods is not proved, since nettoll sees only pods (--node-agent shows it)")
 	n.atAddress(nil)
 	unproved("what translates the addresses that clients dial, and carries the payload between the pods, is not proved, since nettoll sees only pods (--node-agent shows what carries it, --node-privileged also what translates)")
+	if !n.Servers[0].Devices.ByIP || !n.Clients[0].Devices.ByIP {
+		t.Error("what IP has received in the pods is not read")
+	}
 	if got, want := strings.Join(n.Notes, "; "), "h1 is the node alpha, h2 is the node beta; the payload has crossed eth0 of both pods"; got != want {
 		t.Errorf("remarks %q, want %q", got, want)
 	}
@@ -122,6 +127,7 @@ func TestClaims(t *testing.T) {
 	}
 	bridge, flannel, wireguard, card := hop("cni0", "bridge"), hop("flannel.1", "vxlan"), hop("wg0", "wireguard"), hop("ens5", "device")
 	all := []network.Hop{bridge, flannel, wireguard, card}
+	const none = "flannel says in an annotation of the node of h1 that it has tunnels (vxlan), and the payload crossed none of these there, as between nodes of one subnet that need none"
 	tunnels, plain, nobody := kube.Claim{By: "flannel", Tunnels: []string{"vxlan"}}, kube.Claim{By: "flannel"}, kube.Claim{}
 	for _, c := range []struct {
 		claim   kube.Claim
@@ -133,8 +139,9 @@ func TestClaims(t *testing.T) {
 		{plain, []network.Hop{bridge, wireguard, card}, "flannel says in an annotation of the node of h1 that it has plain routes, and the payload crossed wg0 (wireguard) there"},
 		{tunnels, []network.Hop{bridge, flannel, card}, ""},
 		{tunnels, []network.Hop{bridge, flannel, wireguard, card}, ""},
-		{tunnels, []network.Hop{bridge, card}, "flannel says in an annotation of the node of h1 that it has tunnels (vxlan), and the payload crossed none of these there, as between nodes of one subnet that need none"},
+		{tunnels, []network.Hop{bridge, card}, none},
 		{tunnels, []network.Hop{bridge, wireguard, card}, "flannel says in an annotation of the node of h1 that it has tunnels (vxlan), and the payload crossed wg0 (wireguard) there instead"},
+		{tunnels, []network.Hop{bridge, card, {Name: "h2/flannel.1", May: true, About: "vxlan"}}, none}, // there, and not here
 		{tunnels, []network.Hop{bridge}, ""}, // what leads out of the node is not proved at all
 	} {
 		other := &plumb.Host{Host: called{name: "h2"}}
@@ -155,6 +162,43 @@ func TestClaims(t *testing.T) {
 		if got := o.found([]network.Hop{far, bridge, card}, nil, network.IPv4).Remark; strings.HasSuffix(got, agreed) != want {
 			t.Errorf("if %q say that they have plain routes: %s", claims, got)
 		}
+		for _, crossed := range [][]network.Hop{{far, bridge, wireguard, card}, {far, bridge}} { // unlike that, and not proved
+			if got := o.found(crossed, nil, network.IPv4).Remark; strings.HasSuffix(got, agreed) {
+				t.Errorf("if %q say that they have plain routes, over %+v: %s", claims, crossed, got)
+			}
+		}
+	}
+}
+
+// TestDevicesOfNodes finds, among the devices of a node whose network card is a veth device, too, the end of a pod, and those that
+// lead to no pod.
+func TestDevicesOfNodes(t *testing.T) {
+	device := func(index int, name, kind string, peer int, home nl.Home) nl.Interface {
+		return nl.Interface{Index: index, Name: name, Kind: kind, Peer: peer, Home: home}
+	}
+	all := []nl.Interface{
+		device(1, "lo", "device", 0, nl.Here), device(2, "ens5", "veth", 9, 0), device(3, "flannel.1", "vxlan", 2, nl.Here), device(4, "docker0", "bridge", 0, nl.Here),
+		device(5, "cni0", "bridge", 0, nl.Here), device(6, "veth1", "veth", 2, 1), device(7, "veth2", "veth", 2, 2),
+	}
+	for eth0, want := range map[nl.Interface]string{
+		device(2, "eth0", "veth", 6, 0): "veth1", device(2, "eth0", "veth", 7, 0): "veth2", device(3, "eth0", "veth", 7, 0): "", device(2, "eth0", "netkit", 7, 0): "",
+		device(8, "eth0", "macvlan", 2, 0): "", // on top of ens5
+	} {
+		if end, ok := otherEnd(eth0, all); ok != (want != "") || end.Name != want {
+			t.Errorf("%+v leads to %q, want %q", eth0, end.Name, want)
+		}
+	}
+	var got []string
+	for _, h := range ownHops(all, map[string]bool{"veth1": true}, map[int]bool{5: true}, "ens5", func(device, _, about string) network.Hop {
+		return network.Hop{Name: device, About: about}
+	}) {
+		got = append(got, h.Name+" "+h.About)
+		if uplink := h.Name == "ens5"; h.Common != uplink {
+			t.Errorf("%s is one that others use, too: %v", h.Name, h.Common)
+		}
+	}
+	if want := []string{"cni0 bridge", "docker0 bridge", "flannel.1 vxlan", "ens5 veth"}; !slices.Equal(got, want) {
+		t.Errorf("the node's own devices are %q, want %q", got, want)
 	}
 }
 

@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 
 	"nettoll/internal/plumb"
@@ -52,6 +53,22 @@ func TestOnlyTrialsShowWhatTranslates(t *testing.T) {
 		}
 		if d.To != service || d.First <= p.First || d.Last >= p.Last || d.First > d.Last || d.Servers[0] != n.Servers[i].Addr4 {
 			t.Errorf("server %d, with ports %+v: %+v", i, p, d)
+		}
+	}
+}
+
+// TestWhoStillAnswers checks that policies that keep one protocol, or one IP version, from servers do not count as enforced.
+func TestWhoStillAnswers(t *testing.T) {
+	none, half := &unanswered{}, &unanswered{half: true}
+	for _, c := range []struct {
+		four, six *unanswered
+		want      []network.Family
+	}{
+		{none, none, nil}, {none, half, []network.Family{network.IPv6}}, {half, none, []network.Family{network.IPv4}}, {none, nil, []network.Family{network.IPv6}},
+	} {
+		got := answered([]network.Family{network.IPv4, network.IPv6}, map[network.Family]*unanswered{network.IPv4: c.four, network.IPv6: c.six})
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%+v, %+v: %v, want %v", c.four, c.six, got, c.want)
 		}
 	}
 }

@@ -69,30 +69,35 @@ func (n *build) observe(ctx context.Context) error {
 			// Its name is made up, and is another one in each round.
 			o.ports[node] = hop(end.Name, "veth-"+n.containers[node].Pod().Containers[0].Name(), about)
 		}
-		uplink := n.uplink(ctx, h, agent)
-		own := slices.DeleteFunc(all, func(d nl.Interface) bool {
-			return d.Name == "lo" || ends[d.Name] || d.Home != nl.Here && d.Name != uplink
-		})
-		place := func(d nl.Interface) int {
-			switch {
-			case masters[d.Index]:
-				return 0
-			case d.Name == uplink:
-				return 3
-			case slices.Contains(tunnels, d.Kind):
-				return 2
-			}
-			return 1
-		}
-		slices.SortStableFunc(own, func(a, b nl.Interface) int { return place(a) - place(b) })
-		for _, d := range own {
-			one := hop(d.Name, d.Name, d.Kind)
-			one.Common = d.Name == uplink
-			o.own[h] = append(o.own[h], one)
-		}
+		o.own[h] = ownHops(all, ends, masters, n.uplink(ctx, h, agent), hop)
 	}
 	n.observed, n.Hops = o, o.hops
 	return nil
+}
+
+// ownHops returns the devices of a node that lead to no pod, from the pods to the other nodes. ends has the names of the ends of the
+// network's pods, and masters the indexes of their bridges; hop returns a device as a hop.
+func ownHops(all []nl.Interface, ends map[string]bool, masters map[int]bool, uplink string, hop func(device, name, about string) network.Hop) []network.Hop {
+	own := record.Those(all, func(d nl.Interface) bool {
+		return d.Name != "lo" && !ends[d.Name] && (d.Home == nl.Here || d.Name == uplink)
+	})
+	place := func(d nl.Interface) int {
+		switch {
+		case masters[d.Index]:
+			return 0
+		case d.Name == uplink:
+			return 3
+		case slices.Contains(tunnels, d.Kind):
+			return 2
+		}
+		return 1
+	}
+	slices.SortStableFunc(own, func(a, b nl.Interface) int { return place(a) - place(b) })
+	return record.Each(own, func(d nl.Interface) network.Hop {
+		one := hop(d.Name, d.Name, d.Kind)
+		one.Common = d.Name == uplink
+		return one
+	})
 }
 
 // talking returns the hosts on which there are servers or clients.
@@ -113,12 +118,14 @@ func (n *build) endOf(ctx context.Context, node *plumb.Node, all []nl.Interface)
 	if i < 0 {
 		return end, false, fmt.Errorf("%s has no device %s", node.Name(), node.Device)
 	}
-	eth0 := inside[i]
-	i = slices.IndexFunc(all, func(d nl.Interface) bool { return d.Index == eth0.Peer && d.Peer == eth0.Index && d.Kind == eth0.Kind })
-	if i < 0 {
-		return end, false, nil
-	}
-	return all[i], true, nil
+	end, ok = otherEnd(inside[i], all)
+	return end, ok, nil
+}
+
+// otherEnd returns the other end of a pair, if it is among the devices of another namespace. Devices that are on top of one of these
+// have its index, too.
+func otherEnd(of nl.Interface, all []nl.Interface) (end nl.Interface, ok bool) {
+	return record.First(all, func(d nl.Interface) bool { return d.Index == of.Peer && d.Peer == of.Index && d.Kind == of.Kind })
 }
 
 // uplink returns the device by which a node sends to another node of the network, or "". That its route does not tell is no

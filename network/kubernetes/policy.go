@@ -13,6 +13,7 @@ import (
 	"nettoll/internal/emulated"
 	"nettoll/kube"
 	"nettoll/network"
+	"nettoll/record"
 )
 
 // silent is how long no greeting may be answered until the further policies count as enforced. Greetings are repeated every
@@ -83,10 +84,8 @@ func (n *build) silence(ctx context.Context, families []network.Family, bound ti
 	bound = emulated.Patience(bound)
 	err := await.Until(ctx, bound, 0, func(ctx context.Context) (missing, err error) {
 		unanswered, err := n.greetOver(ctx, families, silent)
-		for _, f := range families {
-			if un := unanswered[f]; un == nil || un.half {
-				missing = fmt.Errorf("servers whose policies admit nobody still answer over IPv%d after %v", f, bound)
-			}
+		for _, f := range answered(families, unanswered) {
+			missing = fmt.Errorf("servers whose policies admit nobody still answer over IPv%d after %v", f, bound)
 		}
 		return missing, err
 	})
@@ -94,6 +93,11 @@ func (n *build) silence(ctx context.Context, families []network.Family, bound ti
 		return &unsilenced{err}
 	}
 	return err
+}
+
+// answered returns the IP versions over which servers answer, be it over UDP or TCP alone.
+func answered(families []network.Family, by map[network.Family]*unanswered) []network.Family {
+	return record.Those(families, func(f network.Family) bool { return by[f] == nil || by[f].half })
 }
 
 // answering returns the IP versions over which servers answer.

@@ -27,6 +27,7 @@ func TestProgramsThatGreetingsRunThrough(t *testing.T) {
 	}{
 		{[]runs{counted(0, 0, 50, 1), counted(50, 50, 150, 1)}, named},
 		{[]runs{counted(0, 0, 49, 1), counted(50, 50, 150, 1)}, none}, // not in each watch
+		{[]runs{counted(0, 0, 50, 1), counted(50, 50, 99, 1)}, none},
 		{[]runs{counted(1000, 1060, 1160, 0.5)}, named},
 		{[]runs{counted(1000, 1060, 1160, 1)}, none},                                  // others had it run 60 times
 		{[]runs{{unseen(0), unseen(time.Second), counted(0, 0, 50, 1).after}}, named}, // it was loaded meanwhile
