@@ -125,8 +125,8 @@ func TestClaims(t *testing.T) {
 	hop := func(device, kind string) network.Hop {
 		return network.Hop{Name: "h1/" + device, May: true, About: kind}
 	}
-	bridge, flannel, wireguard, card := hop("cni0", "bridge"), hop("flannel.1", "vxlan"), hop("wg0", "wireguard"), hop("ens5", "device")
-	all := []network.Hop{bridge, flannel, wireguard, card}
+	bridge, flannel, wireguard, ipsec, card := hop("cni0", "bridge"), hop("flannel.1", "vxlan"), hop("wg0", "wireguard"), hop("ipsec0", "xfrm"), hop("ens5", "device")
+	all := []network.Hop{bridge, flannel, wireguard, ipsec, card}
 	const none = "flannel says in an annotation of the node of h1 that it has tunnels (vxlan), and the payload crossed none of these there, as between nodes of one subnet that need none"
 	tunnels, plain, nobody := kube.Claim{By: "flannel", Tunnels: []string{"vxlan"}}, kube.Claim{By: "flannel"}, kube.Claim{}
 	for _, c := range []struct {
@@ -137,6 +137,7 @@ func TestClaims(t *testing.T) {
 		{nobody, []network.Hop{bridge, flannel, card}, ""},
 		{plain, []network.Hop{bridge, card}, ""},
 		{plain, []network.Hop{bridge, wireguard, card}, "flannel says in an annotation of the node of h1 that it has plain routes, and the payload crossed wg0 (wireguard) there"},
+		{plain, []network.Hop{bridge, ipsec, card}, "flannel says in an annotation of the node of h1 that it has plain routes, and the payload crossed ipsec0 (xfrm) there"},
 		{tunnels, []network.Hop{bridge, flannel, card}, ""},
 		{tunnels, []network.Hop{bridge, flannel, wireguard, card}, ""},
 		{tunnels, []network.Hop{bridge, card}, none},

@@ -29,7 +29,7 @@ type observed struct {
 }
 
 // tunnels are the kinds of devices that encapsulate packets, as the kernel and the netlink library name them.
-var tunnels = []string{"vxlan", "geneve", "ipip", "sit", "ip6tnl", "gre", "gretap", "ip6gre", "ip6gretap", "wireguard", "tun", "tuntap"}
+var tunnels = []string{"vxlan", "geneve", "ipip", "sit", "ip6tnl", "gre", "gretap", "ip6gre", "ip6gretap", "bareudp", "vti", "vti6", "xfrm", "wireguard", "tun", "tuntap"}
 
 // bridgeKind is that of bridges. They lead to pods; all other devices of a node can lead out of it.
 const bridgeKind = "bridge"
