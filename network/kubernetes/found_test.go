@@ -73,6 +73,8 @@ func TestWhatOthersHide(t *testing.T) {
 	card, tunnel, bridge, far := hop("h2/ens5", "device"), hop("h2/flannel.1", "vxlan"), hop("h2/cni0", "bridge"), hop("h1/ens5", "device")
 	own := map[*plumb.Host][]network.Hop{client: {bridge, tunnel, card}, server: {far}}
 	claims := map[*plumb.Host]kube.Claims{client: {IPv4: kube.Claim{By: "flannel", Tunnels: []string{"vxlan"}}}, server: {IPv4: kube.Claim{By: "flannel"}}}
+	pod := hop("h2/veth-h2c1", "veth (port of cni0)")
+	const outUnproved = "path not proved: nothing that leads out of h2 has counted the payload, and plain is expected to carry it"
 	const tunnelUnproved = "whether the payload crosses h2/flannel.1 is not proved: others send as much there"
 	for _, c := range []struct {
 		expect          string
@@ -82,8 +84,8 @@ func TestWhatOthersHide(t *testing.T) {
 		{"vxlan", []network.Hop{card, far}, []network.Hop{tunnel}, "wrong path: the payload crossed ens5 of h1, and no vxlan device, which is expected to carry it", tunnelUnproved},
 		{"plain", []network.Hop{card, far}, []network.Hop{tunnel}, "", tunnelUnproved},
 		{"plain", []network.Hop{far}, []network.Hop{card}, "", "whether the payload crosses h2/ens5 is not proved: others send as much there"},
-		{"plain", []network.Hop{far}, []network.Hop{bridge}, "path not proved: nothing that leads out of h2 has counted the payload, and plain is expected to carry it",
-			"what carries the payload out of h2 is not proved: no device that leads out of the node has counted it"},
+		{"plain", []network.Hop{far}, []network.Hop{bridge}, outUnproved, "what carries the payload out of h2 is not proved: no device that leads out of the node has counted it"},
+		{"plain", []network.Hop{far}, []network.Hop{pod}, outUnproved, "what carries the payload out of h2 is not proved: no device that leads out of the node has counted it"},
 	} {
 		o := &observed{hosts: []*plumb.Host{server, client}, own: own, expect: c.expect, claims: claims}
 		got := o.found(c.crossed, c.unsure, network.IPv4)

@@ -166,13 +166,16 @@ func (o *observed) found(crossed, unsure []network.Hop, version network.Family) 
 	claim := func(h *plumb.Host) kube.Claim { return o.claims[h].Of(version == network.IPv6) }
 	var parts, blind []string
 	for _, h := range slices.Backward(o.hosts) { // in the order of the path: the servers are on the first host
+		owns := func(hop network.Hop) bool { // the others are ends of pods
+			return slices.ContainsFunc(o.own[h], func(own network.Hop) bool { return own.Name == hop.Name })
+		}
 		var names, out, through []string
 		for _, hop := range crossed {
 			where, device, _ := strings.Cut(hop.Name, "/")
 			if where != h.Name() {
 				continue
 			}
-			if !slices.ContainsFunc(o.own[h], func(own network.Hop) bool { return own.Name == hop.Name }) {
+			if !owns(hop) {
 				names = record.AddNew(names, "the pods' "+hop.About)
 				continue
 			}
@@ -191,9 +194,7 @@ func (o *observed) found(crossed, unsure []network.Hop, version network.Family) 
 		if names == nil {
 			text += "no device"
 		}
-		perhaps := record.Those(unsure, func(hop network.Hop) bool {
-			return strings.HasPrefix(hop.Name, h.Name()+"/") && hop.About != bridgeKind
-		})
+		perhaps := record.Those(unsure, func(hop network.Hop) bool { return owns(hop) && hop.About != bridgeKind })
 		if len(o.hosts) > 1 {
 			switch {
 			case out != nil:
