@@ -82,6 +82,7 @@ func TestWhatOthersHide(t *testing.T) {
 		wrong, unproved string
 	}{
 		{"vxlan", []network.Hop{card, far}, []network.Hop{tunnel}, "wrong path: the payload crossed ens5 of h1, and no vxlan device, which is expected to carry it", tunnelUnproved},
+		{"vxlan", []network.Hop{tunnel}, []network.Hop{far}, "path not proved: no vxlan device of h1 has counted the payload, and one is expected to carry it", "whether the payload crosses h1/ens5 is not proved: others send as much there"},
 		{"plain", []network.Hop{card, far}, []network.Hop{tunnel}, "", tunnelUnproved},
 		{"plain", []network.Hop{far}, []network.Hop{card}, "", "whether the payload crosses h2/ens5 is not proved: others send as much there"},
 		{"plain", []network.Hop{far}, []network.Hop{bridge}, outUnproved, "what carries the payload out of h2 is not proved: no device that leads out of the node has counted it"},

@@ -254,8 +254,10 @@ func (o *observed) contradicts(host string, out, through []string, crossed, perh
 	switch {
 	case o.expect == "" || slices.ContainsFunc(crossed, kind) || slices.ContainsFunc(perhaps, kind):
 		return ""
-	case out == nil && len(perhaps) > 0:
+	case out == nil && len(perhaps) > 0 && o.expect == kube.ExpectPlain:
 		return ""
+	case out == nil && len(perhaps) > 0:
+		return fmt.Sprintf("path not proved: no %s device of %s has counted the payload, and one is expected to carry it", o.expect, host)
 	case out == nil:
 		return fmt.Sprintf("path not proved: nothing that leads out of %s has counted the payload, and %s is expected to carry it", host, o.expect)
 	case o.expect == kube.ExpectPlain && through == nil:
