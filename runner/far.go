@@ -45,7 +45,7 @@ func timesOf(ctx context.Context, players []*player) (times, error) {
 			here = true
 			continue
 		}
-		first := p.at.boot(p.links[0].server)
+		first := p.at.clock(p.links[0].server)
 		if b := best[first]; b == nil || c.Within < b.Within {
 			best[first] = c
 		}
@@ -64,22 +64,20 @@ func timesOf(ctx context.Context, players []*player) (times, error) {
 	if apart > mostUnsure {
 		return nil, fmt.Errorf("it took no turns, since clocks of the machines may be %v apart", apart.Round(100*time.Microsecond))
 	}
-	machines, all := map[string]time.Duration{}, times{}
+	known, all := map[string]time.Duration{}, times{}
 	for _, p := range players {
 		c := p.standing.Clocks()
 		if c == nil {
 			continue
 		}
-		p.ahead = &best[p.at.boot(p.links[0].server)].Ahead
+		p.ahead = &best[p.at.clock(p.links[0].server)].Ahead
 		for end, ahead := range c.Of {
-			if at, ok := end.(*AgentEndpoint); ok {
-				machines[p.at.boot(at)] = ahead + *p.ahead - c.Ahead
-			}
+			known[p.at.clock(end)] = ahead + *p.ahead - c.Ahead
 		}
 	}
 	for _, p := range players {
 		for _, q := range p.farQuestions(true) {
-			if err := all.learn(ctx, q, machines); err != nil {
+			if err := all.learn(ctx, q, known); err != nil {
 				return nil, fmt.Errorf("it took no turns: %w", err)
 			}
 		}
@@ -87,23 +85,22 @@ func timesOf(ctx context.Context, players []*player) (times, error) {
 	return all, nil
 }
 
-// learn finds out which machine an agent is on, and notes how far that machine's clock is ahead. machines holds the
-// known clocks, by the machine's boot.
-func (t times) learn(ctx context.Context, q farQuestion, machines map[string]time.Duration) error {
-	if _, known := t[q.agent]; known {
+// learn finds out which clock an agent has, and notes how far that is ahead. known holds those of the endpoints.
+func (t times) learn(ctx context.Context, q farQuestion, known map[string]time.Duration) error {
+	if _, done := t[q.agent]; done {
 		return nil
 	}
-	boot := q.boot
-	if boot == "" {
+	clock := q.clock
+	if clock == "" {
 		var o sampler.Origin
 		if err := q.agent.Call(ctx, sampler.MethodOrigin, nil, &o); err != nil {
 			return fmt.Errorf("find out on which machine %s is: %w", q.what, err)
 		}
-		boot = o.Boot
+		clock = clockOf(o)
 	}
-	ahead, ok := machines[boot]
+	ahead, ok := known[clock]
 	if !ok {
-		return fmt.Errorf("%s is on a machine that no endpoint is on", q.what)
+		return fmt.Errorf("%s has the clock of a machine, or of a time namespace, that no endpoint has", q.what)
 	}
 	t[q.agent] = ahead
 	return nil
@@ -175,7 +172,7 @@ func beside(whose []*player, edge int) (was, next *player) {
 // farQuestion is something that an agent reads.
 type farQuestion struct {
 	agent  network.Agent
-	boot   string // empty if it has to be found out
+	clock  string // see machines.clock; empty if it has to be found out
 	what   string // for errors
 	method string
 	params any
@@ -194,8 +191,8 @@ func (p *player) farQuestions(own bool) (all []farQuestion) {
 		return all
 	}
 	return slices.Concat(all,
-		record.Each(p.at.all, func(m *machine) farQuestion { return m.question(sampler.MethodCPU) }),
-		record.Each(p.watch.containers, func(c container) farQuestion { return p.at.of[c.at].of(c.at, sampler.MethodCgroup) }),
+		record.Each(p.at.all, func(m *machine) farQuestion { return p.at.question(m.at, sampler.MethodCPU) }),
+		record.Each(p.watch.containers, func(c container) farQuestion { return p.at.question(c.at, sampler.MethodCgroup) }),
 		record.Each(p.watch.served, served.question))
 }
 
@@ -203,12 +200,9 @@ func hopQuestion(h network.Hop) farQuestion {
 	return farQuestion{agent: h.Asked.Agent, what: h.Name, method: h.Asked.Method, params: h.Asked.Params}
 }
 
-// question returns what the machine's own agent is asked.
-func (m *machine) question(method string) farQuestion { return m.of(m.at, method) }
-
-// of returns what the agent of an endpoint on the machine is asked.
-func (m *machine) of(at *AgentEndpoint, method string) farQuestion {
-	return farQuestion{agent: at.client, boot: m.boot, what: at.Name(), method: method, params: struct{}{}}
+// question returns what the agent of an endpoint is asked.
+func (m *machines) question(at *AgentEndpoint, method string) farQuestion {
+	return farQuestion{agent: at.client, clock: m.clock(at), what: at.Name(), method: method, params: struct{}{}}
 }
 
 // ask adds a question at an edge, at a time of the agent's clock.
@@ -312,7 +306,7 @@ func (f *farEdges) add(edge int, e *turnEdge, next, rested time.Time, was, then 
 func (f *farEdges) use(edge int, p *player, next time.Time) (e edge) {
 	for _, m := range p.at.all {
 		var s sampler.Snapshot
-		over, err := f.answer(edge, m.question(sampler.MethodCPU), &s)
+		over, err := f.answer(edge, p.at.question(m.at, sampler.MethodCPU), &s)
 		m.leaveOut(&s, f.own[edge])
 		if e.machines = append(e.machines, s); err != nil {
 			e.err = err
@@ -322,7 +316,7 @@ func (f *farEdges) use(edge int, p *player, next time.Time) (e edge) {
 	}
 	for _, c := range p.watch.containers {
 		var used time.Duration
-		over, err := f.answer(edge, p.at.of[c.at].of(c.at, sampler.MethodCgroup), &used)
+		over, err := f.answer(edge, p.at.question(c.at, sampler.MethodCgroup), &used)
 		if e.containers = append(e.containers, sampler.Used(over, used)); err != nil {
 			e.uncounted = err
 		}

@@ -41,7 +41,10 @@ func between(ahead, within, apart time.Duration) *player {
 	client := &AgentEndpoint{Endpoint: called("h2"), client: &agent.Client{}}
 	p := &player{attempt: &attempt{proof: &proof{}, watch: &watcher{}, links: []link{{client: client, server: server}}}}
 	a, b := &machine{boot: "a", at: server}, &machine{boot: "b", at: client}
-	p.at = &machines{all: []*machine{b, a}, of: map[*AgentEndpoint]*machine{server: a, client: b}}
+	p.at = &machines{
+		all: []*machine{b, a}, of: map[*AgentEndpoint]*machine{server: a, client: b},
+		clocks: map[platform.Endpoint]string{server.Endpoint: "a", client.Endpoint: "b"},
+	}
 	p.standing = clocked{clocks: &workload.Clocks{
 		Ahead: ahead, Within: within, Apart: apart,
 		Of: map[platform.Endpoint]time.Duration{server: ahead, client: ahead + time.Hour},
@@ -72,7 +75,7 @@ func TestTurnsByTheClockThatIsKnownBest(t *testing.T) {
 		}
 	}
 	elsewhere := between(time.Minute, 5*ms, us)
-	elsewhere.at.of[elsewhere.links[0].server].boot = "c"
+	elsewhere.at.clocks[called("h1")] = "c" // that of another machine, or of another time namespace
 	if _, err := timesOf(t.Context(), []*player{between(time.Minute, 40*ms, us), elsewhere}); err == nil || !strings.Contains(err.Error(), "may be 40ms apart") {
 		t.Errorf("servers on two machines: error %v", err)
 	}
@@ -85,6 +88,14 @@ func TestTurnsByTheClockThatIsKnownBest(t *testing.T) {
 	}
 	if _, err := timesOf(t.Context(), []*player{between(time.Minute, us, us), here}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestClocksOfProcesses checks that all processes of a container have its clock, also those that nothing else is asked of.
+func TestClocksOfProcesses(t *testing.T) {
+	p := between(0, 0, 0)
+	if further := (&AgentEndpoint{Endpoint: called("h2")}); p.at.clock(further) != "b" || p.at.clock(p.links[0].server) != "a" {
+		t.Errorf("clocks %q and %q", p.at.clock(further), p.at.clock(p.links[0].server))
 	}
 }
 
@@ -185,7 +196,7 @@ func TestOwnWorkOnAMachineThatAnAgentReads(t *testing.T) {
 	for _, m := range p.at.all {
 		m.here = m.boot == "a"
 		a := &farAgent{known: map[string]int{}, edges: map[int]int{}, took: []sampler.Reading{{{Result: json.RawMessage(`{"Took": 0.5}`)}}}}
-		a.ask(0, m.question(sampler.MethodCPU), 0)
+		a.ask(0, p.at.question(m.at, sampler.MethodCPU), 0)
 		f.agents[m.at.client] = a
 	}
 	e := f.use(0, p, time.Now())

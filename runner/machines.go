@@ -9,7 +9,6 @@ import (
 
 	"nettoll/agent"
 	"nettoll/internal/atonce"
-	"nettoll/internal/await"
 	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/sampler"
@@ -39,8 +38,8 @@ type machines struct {
 	all  []*machine
 	of   map[*AgentEndpoint]*machine
 	cpus map[*AgentEndpoint][]record.CPU
-	// clocks identifies the clock of each endpoint.
-	clocks map[*AgentEndpoint]string
+	// clocks identifies the clock of each endpoint, whatever its role and process.
+	clocks map[platform.Endpoint]string
 }
 
 // here returns this machine.
@@ -61,7 +60,7 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 	if err != nil {
 		return nil, err
 	}
-	m := &machines{of: map[*AgentEndpoint]*machine{}, cpus: map[*AgentEndpoint][]record.CPU{}, clocks: map[*AgentEndpoint]string{}}
+	m := &machines{of: map[*AgentEndpoint]*machine{}, cpus: map[*AgentEndpoint][]record.CPU{}, clocks: map[platform.Endpoint]string{}}
 	byBoot := map[string]*machine{}
 	for _, at := range endsOf(links) {
 		var o sampler.Origin
@@ -81,24 +80,21 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 		on := byBoot[o.Boot]
 		// Only what all of its endpoints may use can be chosen for any of them.
 		on.facts.CPUs = record.Those(on.facts.CPUs, func(c record.CPU) bool { return slices.Contains(o.Machine.CPUs, c) })
-		m.of[at.AgentEndpoint], m.cpus[at.AgentEndpoint], m.clocks[at.AgentEndpoint] = on, o.Machine.CPUs, o.Boot+" "+o.Clock
+		m.of[at.AgentEndpoint], m.cpus[at.AgentEndpoint], m.clocks[at.Endpoint] = on, o.Machine.CPUs, clockOf(o)
 	}
 	return m, nil
 }
 
 // clock identifies the clock of an endpoint; "" is this machine's.
 func (m *machines) clock(e platform.Endpoint) string {
-	at, _ := e.(*AgentEndpoint)
-	return m.clocks[at]
+	if at, ok := e.(*AgentEndpoint); ok {
+		e = at.Endpoint
+	}
+	return m.clocks[e]
 }
 
-// boot identifies the machine of an endpoint; "" is this one.
-func (m *machines) boot(at *AgentEndpoint) string {
-	if on := m.of[at]; on != nil {
-		return on.boot
-	}
-	return ""
-}
+// clockOf identifies the clock of an agent.
+func clockOf(o sampler.Origin) string { return o.Boot + " " + o.Clock }
 
 // leaveOut notes in a snapshot what this process has used so far, if the machine is this one: it only measures, as in what is read
 // here.
@@ -134,9 +130,9 @@ func distinct(players []*player) *machines {
 	return m
 }
 
-// watchIdle watches the machines before the traffic starts. The result is added to what was seen
-// before other trials of the round; before the first trial it watches longer.
-func (m *machines) watchIdle(ctx context.Context) error {
+// watchIdle watches the machines before the traffic starts, and what others send over hops of networks. What is seen of the machines is
+// added to what was seen before other trials of the round; before the first trial it watches longer.
+func (m *machines) watchIdle(ctx context.Context, networks ...*proof) error {
 	if len(m.all) == 0 {
 		return nil
 	}
@@ -150,8 +146,8 @@ func (m *machines) watchIdle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if await.Sleep(ctx, while) != nil {
-		return context.Cause(ctx)
+	if err := watchOthers(ctx, networks, while); err != nil { // between these readings, whose answers others would seem to send
+		return err
 	}
 	to, err := m.snap(ctx)
 	if err != nil {

@@ -32,9 +32,10 @@ type watcher struct {
 // served are daemons of a node; see network.NodeDaemons.
 type served struct {
 	network.NodeDaemons
-	boot string // of the machine
-	sees string // which processes the agent sees; see sampler.Origin
-	host string // in records
+	boot  string // of the machine
+	clock string // that its agent has
+	sees  string // which processes the agent sees; see sampler.Origin
+	host  string // in records
 }
 
 // turnUse holds the readings at the beginning and the end of a turn, and the payload that crossed
@@ -98,7 +99,7 @@ func (w *watcher) attend(ctx context.Context, all []network.NodeDaemons) error {
 			}
 		}
 		if !again {
-			w.served = append(w.served, served{d, o.Boot, o.Processes, host})
+			w.served = append(w.served, served{d, o.Boot, clockOf(o), o.Processes, host})
 		}
 	}
 	for i := range w.served { // as hosts are called where they are several machines
@@ -112,7 +113,7 @@ func (w *watcher) attend(ctx context.Context, all []network.NodeDaemons) error {
 
 // question returns what the agent of the node is asked.
 func (s served) question() farQuestion {
-	return farQuestion{agent: s.Agent, boot: s.boot, what: "the agent of the node " + s.Host, method: sampler.MethodProcesses, params: s.PIDs}
+	return farQuestion{agent: s.Agent, clock: s.clock, what: "the agent of the node " + s.Host, method: sampler.MethodProcesses, params: s.PIDs}
 }
 
 // used returns the CPU times of the daemons at a time; unknown ones if err is not nil.

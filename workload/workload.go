@@ -131,7 +131,7 @@ type Job struct {
 	Watch    Watch
 	// Distant says that the endpoints may be on different machines, whose clocks differ.
 	Distant bool
-	// Clock identifies the clock of a distant endpoint; nil: each may have one of its own.
+	// Clock identifies the clock of a distant endpoint; nil, or "": it may have one of its own.
 	Clock func(platform.Endpoint) string
 }
 

@@ -80,7 +80,7 @@ func (t *trial) align(ctx context.Context) error {
 		return err
 	})
 	if err == nil {
-		t.agree()
+		err = t.agree()
 	}
 	return err
 }

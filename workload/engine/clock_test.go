@@ -241,6 +241,38 @@ func turnsByOneClock(t *testing.T, soon time.Duration) (wrong []string) {
 	return wrong
 }
 
+// TestClocksThatContradictEachOther has two machines taken for one clock: what was compared over the network holds for the first, and
+// the control path shows that the second has another. Errors of both may add up.
+func TestClocksThatContradictEachOther(t *testing.T) {
+	const ms = int64(time.Millisecond)
+	for _, c := range []struct {
+		second int64 // how far its clock is ahead of ours
+		want   string
+	}{
+		{1000 * ms, ""},
+		{1006 * ms, ""}, // 2 of each answer of the control path, and 1 of each of two comparisons
+		{5000 * ms, "client b: its clock is not the one that was compared over the network, but -4s from it"},
+	} {
+		tr, err := plan(workload.Job{
+			Workload: record.TCPStream, Duration: time.Second, Pairs: pairsOf("a", "b"), Distant: true,
+			Clock: func(e platform.Endpoint) string { return map[string]string{"s": "s", "a": "c", "b": "c"}[e.Name()] },
+		})
+		iferr.Fatal(t, err)
+		tr.compared, tr.known, tr.clocks = nanotime(), map[string]int64{"s": 0, "c": 900 * ms}, &record.Clocks{Bound: 1e-3}
+		for p, ahead := range map[*party]int64{tr.servers[0]: 100 * ms, tr.clients[0]: 1000 * ms, tr.clients[1]: c.second} {
+			p.clock = offset{ahead: ahead, took: 2 * ms}
+			p.ahead = ahead
+		}
+		err = tr.agree()
+		if got := fmt.Sprint(err); c.want != "" && got != c.want || c.want == "" && err != nil {
+			t.Errorf("%v ahead: %v, want %q", time.Duration(c.second), err, c.want)
+		}
+		if c.want == "" && (tr.clients[0].ahead != 1000*ms || tr.clients[1].ahead != 1000*ms) {
+			t.Errorf("clients are %d and %d ahead", tr.clients[0].ahead, tr.clients[1].ahead)
+		}
+	}
+}
+
 func TestStartThatComesTooLate(t *testing.T) {
 	h := newHandlers(t)
 	openBoth(t, h, record.TCPRR, record.Options{}, loopback4, machine.FreePort(t), 1)

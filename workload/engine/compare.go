@@ -217,17 +217,22 @@ func (t *trial) compareTwo(ctx context.Context, f plannedFlow) (r compareResult,
 }
 
 // agree relates all clocks to ours through that of the first server, if they were compared over the network. Otherwise
-// the offsets over the control path stay, and their bound is noted if the ends may be on different machines.
-func (t *trial) agree() {
+// the offsets over the control path stay, and their bound is noted if the ends may be on different machines. It is an error if the two
+// contradict each other, as where two machines that are copies of one have the same boot id, and so were taken for one clock.
+func (t *trial) agree() error {
 	if t.known == nil {
 		if t.job.Distant {
 			bound := record.Most(t.parties(), func(p *party) int64 { return p.clock.took })
 			t.clocks = &record.Clocks{Bound: float64(bound) / 1e9, Over: record.OverControl}
 		}
-		return
+		return nil
 	}
-	first := t.servers[0].ahead
+	first, errors := *t.servers[0], t.clocks.Bound*1e9*float64(len(t.known))+slewing*float64(nanotime()-t.compared)
 	for _, p := range t.parties() {
-		p.ahead = first + t.known[p.timedBy]
+		p.ahead = first.ahead + t.known[p.timedBy]
+		if off := p.ahead - p.clock.ahead; max(off, -off) > int64(errors)+first.clock.took+p.clock.took {
+			return fmt.Errorf("%v: its clock is not the one that was compared over the network, but %v from it", p, time.Duration(off).Round(time.Microsecond))
+		}
 	}
+	return nil
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"time"
 
 	"nettoll/record"
 	"nettoll/workload"
@@ -14,9 +15,9 @@ import (
 // seconds, see workload.Crowded.
 func (t *trial) judge() ([]record.Warning, error) {
 	var mute []error
-	silent, window := 0, "the window"
+	silent, when := 0, fmt.Sprintf("in the window and for %v after it", lastWait)
 	if t.inTurns {
-		window = "its turns"
+		when = fmt.Sprintf("in all of its turns, which took %v", t.span.Round(10*time.Millisecond))
 	}
 	for _, p := range t.parties() {
 		silent += p.window.Silent
@@ -24,7 +25,7 @@ func (t *trial) judge() ([]record.Warning, error) {
 			if at < 0 || at >= len(p.flows) {
 				return nil, fmt.Errorf("%v: reported flow %d of %d as mute", p, at, len(p.flows))
 			}
-			mute = append(mute, fmt.Errorf("%v: %s received nothing in %s and for %v after it", p, p.flows[at].Label, window, lastWait))
+			mute = append(mute, fmt.Errorf("%v: %s received nothing %s", p, p.flows[at].Label, when))
 		}
 	}
 	if len(mute) > 0 && !workload.Crowded(len(mute), len(t.flows), t.job.Duration) {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ type trial struct {
 	kinds   []kind         // the flows of each client
 	cookie  []byte
 	inTurns bool
+	span    time.Duration // of turns: from the first one that counts to the end of the last one's window
 	drain   time.Duration // see workload.Turns
 	servers []*party
 	clients []*party
@@ -88,7 +90,7 @@ func plan(job workload.Job) (*trial, error) {
 	for i, p := range t.parties() {
 		p.session, p.timedBy = fmt.Sprintf("%x/%d", t.cookie, i), fmt.Sprint(i)
 		if job.Clock != nil {
-			p.timedBy = job.Clock(p.endpoint)
+			p.timedBy = cmp.Or(job.Clock(p.endpoint), p.timedBy)
 		}
 	}
 	return t, nil

@@ -25,10 +25,14 @@ import (
 // lastWait is how long after the window to wait for a flow that received nothing while it was open,
 // and for a transaction that began in it. Threads on a machine with twice as many of them as CPUs
 // were seen to wait 0.6 s for one; TCP retransmits after 0.2 s, and waits twice as long each time.
+//
+// shortSilence is how long a stream may receive nothing in turns, which do not wait for any, without being broken.
 const (
-	grace     = 5 * time.Second
-	lastWait  = 4 * time.Second
-	restAfter = 100 * time.Millisecond
+	grace    = 5 * time.Second
+	lastWait = 4 * time.Second
+
+	shortSilence = time.Second
+	restAfter    = 100 * time.Millisecond
 )
 
 // session is one end of one trial in one agent: the flows of a client, or those that a server

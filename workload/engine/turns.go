@@ -288,6 +288,7 @@ func (s *standing) Turns(ctx context.Context, when workload.Turns) (each []workl
 	now, ours := time.Now(), nanotime()
 	at := record.Each(begins, func(b time.Time) int64 { return ours + int64(b.Sub(now)) })
 	last := begins[len(begins)-1]
+	t.span = last.Sub(begins[when.Cold]) + t.job.Warmup + t.job.Duration
 	if when.Over.After(last) {
 		last = when.Over
 	}
@@ -392,8 +393,12 @@ func (t *trial) together(each []workload.Result, cold int) (r workload.Result, e
 }
 
 // muteInTurns notes the streams that received nothing since the first turn that counts. A turn does not wait for any of them, as a
-// whole window does.
+// whole window does. Where all turns were over sooner than a thread can wait for a CPU, and a segment for its retransmission, they
+// count with nothing.
 func (t *trial) muteInTurns(cold int) {
+	if t.span < shortSilence {
+		return
+	}
 	for _, f := range t.flows {
 		k := t.kinds[f.kind]
 		if k.counts != payloadBytes {

@@ -633,19 +633,21 @@ func TestMuteInAllTurns(t *testing.T) {
 	}
 }
 
-// TestSilentStreamInTurns has two streams, one of which receives nothing after the turn that does not count: a late one may, and is
-// reported by others.
+// TestSilentStreamInTurns has two streams, one of which receives nothing after the turn that does not count: it may if it is late, or
+// if turns are soon over.
 func TestSilentStreamInTurns(t *testing.T) {
 	for _, c := range []struct {
 		total int64 // of the second stream, in all
+		span  time.Duration
 		want  string
 	}{
-		{500, "server s: flow 0 of client b received nothing in its turns and for 4s after it"},
-		{501, ""},
+		{500, 1500 * time.Millisecond, "server s: flow 0 of client b received nothing in all of its turns, which took 1.5s"},
+		{501, 1500 * time.Millisecond, ""},
+		{500, 900 * time.Millisecond, ""},
 	} {
 		tr, err := plan(workload.Job{Workload: record.TCPStream, Duration: time.Second, Pairs: pairsOf("a", "b"), Options: record.Options{Streams: 1}})
 		iferr.Fatal(t, err)
-		tr.inTurns = true
+		tr.inTurns, tr.span = true, c.span
 		told(tr, 1000)
 		server := tr.servers[0]
 		server.left.Totals = []int64{3000, c.total}
@@ -659,7 +661,7 @@ func TestSilentStreamInTurns(t *testing.T) {
 		}
 		_, err = tr.together(make([]workload.Result, 3), 1)
 		if got := fmt.Sprint(err); c.want != "" && got != c.want || c.want == "" && err != nil {
-			t.Errorf("%d in all: %v, want %q", c.total, err, c.want)
+			t.Errorf("%d in all, in %v: %v, want %q", c.total, c.span, err, c.want)
 		}
 	}
 }
