@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nettoll/internal/atonce"
+	"nettoll/internal/await"
 	"nettoll/internal/oneline"
 	"nettoll/network"
 	"nettoll/platform"
@@ -67,27 +68,27 @@ func begin(ctx context.Context, paths [][]network.Hop) (*proof, error) {
 	return p, err
 }
 
-// watchOthers has wait wait while none of the networks sends, and notes what others send meanwhile over the hops that their payload
-// need not cross.
-func watchOthers(ctx context.Context, all []*proof, wait func(context.Context) error) error {
+// watchOthers waits for a while in which none of the networks sends, and notes what others send meanwhile over the hops that their
+// payload need not cross. Agents may answer over such hops, too: what they count from one reading to the next is left out.
+func watchOthers(ctx context.Context, all []*proof, while time.Duration) error {
 	type reading struct {
 		of    *proof
 		hop   int
 		count network.Count
 		at    time.Time
 	}
-	var from []reading
+	var hops []reading
 	for _, p := range all {
 		p.others = make([]float64, len(p.hops))
 		for i, h := range p.hops {
 			if h.May {
-				from = append(from, reading{of: p, hop: i})
+				hops = append(hops, reading{of: p, hop: i})
 			}
 		}
 	}
 	const atOnce, least = 16, 0.02 // seconds: in less, a single packet would seem to be much
-	read := func(all []reading) []reading {
-		all = slices.Clone(all)
+	read := func() []reading {
+		all := slices.Clone(hops)
 		_ = atonce.Each(atOnce, all, func(i int, r reading) (err error) { // one that cannot be read is left out in the end
 			all[i].count, err = r.of.hops[r.hop].Read(ctx)
 			all[i].at = time.Now()
@@ -95,14 +96,22 @@ func watchOthers(ctx context.Context, all []*proof, wait func(context.Context) e
 		})
 		return all
 	}
-	from = read(from)
-	if err := wait(ctx); err != nil {
-		return err
+	first, from := read(), read()
+	if await.Sleep(ctx, while) != nil {
+		return context.Cause(ctx)
 	}
-	for i, to := range read(from) {
-		if seconds := to.at.Sub(from[i].at).Seconds(); to.count.At == from[i].count.At && seconds >= least {
-			to.of.others[to.hop] = float64(growth(from[i].count, to.count).Bytes) / seconds
+	for i, to := range read() {
+		was, is := first[i], from[i]
+		if to.count.At != is.count.At || is.count.At != was.count.At {
+			continue
 		}
+		if seconds := (to.at.Sub(is.at) - is.at.Sub(was.at)).Seconds(); seconds >= least {
+			to.of.others[to.hop] = float64(more(growth(was.count, is.count).Bytes, growth(is.count, to.count).Bytes)) / seconds
+		}
+		to.of.before[to.hop] = to.count // a whole trial begins now
+	}
+	for _, p := range all {
+		p.began = time.Now()
 	}
 	return nil
 }

@@ -196,15 +196,15 @@ func (s *session) measure(ctx context.Context, t *record.Trial, warmup, window t
 	if err != nil {
 		return err
 	}
+	if quiet := s.r.Networks[t.Cell.Network].Platform.Info().Quiet; quiet != nil {
+		defer quiet()()
+	}
 	if a.at.of != nil {
-		if err := watchOthers(ctx, []*proof{a.proof}, a.at.watchIdle); err != nil {
+		if err := a.at.watchIdle(ctx, a.proof); err != nil {
 			return err
 		}
 	}
 	a.job.Warmup, a.job.Duration, a.job.Watch = warmup, window, a.watch.watch(ctx)
-	if quiet := s.r.Networks[t.Cell.Network].Platform.Info().Quiet; quiet != nil {
-		defer quiet()()
-	}
 	res, err := a.tool.Run(ctx, a.job)
 	if errors.Is(err, workload.ErrLate) {
 		return err // nothing is broken

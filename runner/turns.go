@@ -84,7 +84,7 @@ func (r *Runner) takeTurns(ctx context.Context, c plan.Contest, in []*session, r
 	clocks, err := timesOf(ctx, players)
 	if err == nil {
 		there := record.Those(players, func(p *player) bool { return p != nil })
-		err = watchOthers(ctx, record.Each(there, func(p *player) *proof { return p.proof }), distinct(players).watchIdle)
+		err = distinct(players).watchIdle(ctx, record.Each(there, func(p *player) *proof { return p.proof })...)
 	}
 	if err != nil {
 		for _, p := range players {
