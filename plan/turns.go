@@ -538,19 +538,16 @@ func fillsSlice(c record.Cell) bool {
 const mostApart = 300 * time.Millisecond
 
 // mostBetween returns how many turns of others may lie between two of the baseline, so that none of them begins too far from
-// the nearest of these two. (Networks whose turns are longer are alone with the baseline.)
-func (t Turn) mostBetween() int {
-	afterFirst, beforeSecond := 1+(mostApart-t.Length())/t.Length(), mostApart/t.Length()
-	return int(afterFirst + beforeSecond)
-}
+// the nearest of these two: half of them follow the first, half precede the second. The number is even, as that is where a cycle
+// meets its mirror image. (Networks whose turns are longer are alone with the baseline.)
+func (t Turn) mostBetween() int { return 2 * int(mostApart/t.Length()) }
 
 // baselinesInCycle returns how often the baseline has its turn in a cycle with the given number of other networks.
 // The error of a ratio is least at the square root of that number. More turns are added where others would be too
 // far from the nearest turn of the baseline.
 func baselinesInCycle(others int, turn Turn) int {
 	between := turn.mostBetween()
-	spare := between % 2 // where a cycle meets its mirror image, the number between two baselines is even
-	return max(1, int(math.Round(math.Sqrt(float64(others)))), (others+spare+between-1)/between)
+	return max(1, int(math.Round(math.Sqrt(float64(others)))), (others+between-1)/between)
 }
 
 // Order returns whose turn it is, as indices into Cells: cycles in which every network has its turn once, in a
