@@ -112,6 +112,7 @@ func TestShortened(t *testing.T) {
 		{"room only with short ones", func(*Suite) {}, "cubic", short},
 		{"room with long ones", func(s *Suite) { s.TimeBudget = 2 * time.Minute }, "cubic", usual},
 		{"room for no more than a verdict", func(s *Suite) { s.TimeBudget = 47 * time.Second }, "cubic", short},
+		{"room for no more than a verdict with long ones", func(s *Suite) { s.TimeBudget = 63 * time.Second }, "cubic", short},
 		{"no room", func(s *Suite) { s.TimeBudget = 20 * time.Second }, "cubic", usual},
 		{"no budget", func(s *Suite) { s.TimeBudget = 0 }, "cubic", usual},
 		{"no turns", func(s *Suite) { s.Turns = false }, "cubic", usual},

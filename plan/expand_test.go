@@ -133,7 +133,8 @@ func TestExpand(t *testing.T) {
 			s.Networks = []string{"native"}
 			s.Underlay = []Underlay{
 				{}, {Rate: 1e9}, {Instance: "M4.10xlarge"}, {Instance: "D1"}, {Instance: "D1", Rate: 1e8},
-				{Instance: "mine", Rate: 1e7}, {Instance: "m4.10xlarge", Rate: 10e9}, {Instance: "m4.10xlarge", Delay: time.Millisecond},
+				{Instance: "mine", Rate: 1e7}, {Instance: "m4.10xlarge", Rate: 10e9}, {Instance: "m4.10xlarge", Rate: 5e9},
+				{Instance: "m4.10xlarge", Delay: time.Millisecond},
 			}
 		}, []string{
 			"native/hosts=2/ipv4/1x1/engine:tcp_rr/distinct",
@@ -141,6 +142,7 @@ func TestExpand(t *testing.T) {
 			"native/hosts=2/ipv4/1x1/engine:tcp_rr/distinct/underlay=m4.10xlarge:rate=10gbit",
 			"native/hosts=2/ipv4/1x1/engine:tcp_rr/distinct/underlay=D1:rate=100mbit",
 			"native/hosts=2/ipv4/1x1/engine:tcp_rr/distinct/underlay=mine:rate=10mbit",
+			"native/hosts=2/ipv4/1x1/engine:tcp_rr/distinct/underlay=m4.10xlarge:rate=5gbit",
 			"native/hosts=2/ipv4/1x1/engine:tcp_rr/distinct/underlay=m4.10xlarge:rate=10gbit,delay=1ms",
 		}},
 		{"no link on one host", func(s *Suite) {

@@ -261,6 +261,7 @@ func TestEstimate(t *testing.T) {
 		{"no budget", cells, 0, Forecast{3, 2, 2, 0, 0, 0, 0, 6, 40, 1, 6, round, IdleBefore + 6*round, IdleBefore + 40*round, false, 0, nil}},
 		{"wide budget", cells, 1000, Forecast{3, 2, 2, 0, 0, 0, 0, 6, 40, 1, 6, round, IdleBefore + 6*round, IdleBefore + 40*round, false, 0, nil}},
 		{"budget ends within a round", cells, 15, Forecast{3, 2, 2, 0, 0, 0, 0, 6, 10, 1, 6, round, IdleBefore + 6*round, IdleBefore + 10*round, true, 0, nil}},
+		{"no room for watching the idle machine before ten", cells, 14.6, Forecast{3, 2, 2, 0, 0, 0, 0, 6, 9, 1, 6, round, IdleBefore + 6*round, IdleBefore + 9*round, true, 0, nil}},
 		{"budget below the least", cells, 4, Forecast{3, 2, 2, 0, 0, 0, 0, 2, 2, 1, 6, round, IdleBefore + 2*round, IdleBefore + 2*round, true, 0, nil}},
 		{"nothing", nil, 10, Forecast{0, 0, 0, 0, 0, 0, 0, 6, 40, 0, 0, 0, 0, 0, false, 0, nil}},
 	} {

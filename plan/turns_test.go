@@ -193,7 +193,7 @@ func TestGroups(t *testing.T) {
 		{"an engine's networks stand alone", turns, []record.Cell{cellOf("docker:host", record.TCPStream), cellOf("docker:bridge", record.TCPStream)},
 			[]string{"whole docker:bridge/tcp_stream", "whole docker:host/tcp_stream"}},
 		{"nobody to take turns with", turns, []record.Cell{host, cellOf("bridge", record.TCPRR)}, []string{"whole bridge/tcp_rr host/tcp_stream"}},
-		{"a paced sender", record.Settings{Turns: true, Congestion: "bbr"}, []record.Cell{host, bridge}, []string{"whole bridge/tcp_stream host/tcp_stream"}},
+		{"a paced sender", record.Settings{Turns: true, Congestion: "bbr2"}, []record.Cell{host, bridge}, []string{"whole bridge/tcp_stream host/tcp_stream"}},
 		{"whatever the machine has", turns, []record.Cell{
 			with(host, func(c *record.Cell) { c.Options.Congestion = record.MachinesOwn }), with(bridge, func(c *record.Cell) { c.Options.Congestion = record.MachinesOwn }),
 		}, []string{"whole bridge/tcp_stream host/tcp_stream"}},
@@ -299,8 +299,14 @@ func TestNetworksOfDaemonsStandWithTheirBaseline(t *testing.T) {
 	}
 	strangers := []record.Cell{cells[1], cells[3]}
 	groups = Groups(Visits(strangers, 1, 1), set, k.able(strangers, set), nil)
-	if got := told(groups); !slices.Equal(got, []string{"whole bridge/tcp_rr", "whole tun/tcp_rr"}) {
-		t.Errorf("without their baseline: %q", got)
+	if got := told(groups); !slices.Equal(got, []string{"whole bridge/tcp_rr", "whole tun/tcp_rr"}) || groups[0].Part(cells[1])+groups[1].Part(cells[1]) > 0 {
+		t.Errorf("without their baseline: %q, parts %d and %d", got, groups[0].Part(cells[1]), groups[1].Part(cells[1]))
+	}
+	alone = append(strangers, cells[0], cellOf("tun", record.UDPRR)) // the last one without a baseline
+	for _, g := range Groups(Visits(alone, 1, 1), set, k.able(alone, set), nil) {
+		if g.Part(alone[3]) != 0 || g.Part(cells[0]) == 0 {
+			t.Errorf("a cell that is compared with nothing is in part %d, a baseline in part %d", g.Part(alone[3]), g.Part(cells[0]))
+		}
 	}
 }
 
@@ -638,7 +644,7 @@ func TestBeside(t *testing.T) {
 // other.
 func TestTwinsTakeTurnsAlike(t *testing.T) {
 	var c Contest
-	for _, n := range []string{"host", "bridge"} {
+	for _, n := range []string{"host", "bridge", "veth"} { // enough for several turns of a baseline in a cycle
 		for twin := range 2 {
 			cell := cellOf(n, record.TCPStream)
 			cell.Twin = twin + 1
