@@ -255,6 +255,53 @@ func TestAxisPlaces(t *testing.T) {
 	}
 }
 
+// TestPlacesInMatrices checks the values of both axes of every point in JSON, and that the greatest value has the strongest colour.
+func TestPlacesInMatrices(t *testing.T) {
+	found := 0
+	for _, s := range jsonSweeps(matrices()["matrix"].res) {
+		if !s.Matrix() {
+			continue
+		}
+		points := s.Points
+		for _, l := range s.Lines {
+			for _, at := range l.Points {
+				if p := points[0]; p.Network != l.Network || p.X+"×"+p.Y != labelOf(s.Sweep, at) {
+					t.Errorf("%s at %s×%s, want %s at %s", p.Network, p.X, p.Y, l.Network, labelOf(s.Sweep, at))
+				}
+				points = points[1:]
+				found++
+			}
+		}
+		svg, err := sweepFigures(s.Sweep, colours{})[0].SVG()
+		if err != nil || !strings.Contains(string(svg), "fill-opacity:0.62") {
+			t.Errorf("no cell of %s has the strongest colour, %v", s.Title, err)
+		}
+	}
+	if found == 0 {
+		t.Error("there is no matrix")
+	}
+}
+
+// TestLinesBreakWhereNothingWasMeasured has three points, and between the first two of them none, or one without a figure: then
+// fewer lines join them, and those of their intervals.
+func TestLinesBreakWhereNothingWasMeasured(t *testing.T) {
+	kind, _ := record.KindOf(record.Throughput)
+	measured := analysis.Row{Figures: []analysis.Figure{{Kind: kind, Summary: analysis.Summary{Estimate: 1e9}}}}
+	lines := func(second ...analysis.SweepPoint) int {
+		points := slices.Concat([]analysis.SweepPoint{{X: 0, Row: measured}}, second, []analysis.SweepPoint{{X: 2, Row: measured}, {X: 3, Row: measured}})
+		s := analysis.Sweep{Lines: []analysis.Line{{Network: "bridge", Points: points}}}
+		for i := range 4 {
+			s.X.Ticks = append(s.X.Ticks, analysis.Tick{Value: float64(i)})
+		}
+		svg, err := lineFigure(s, kind, colours{}).SVG()
+		iferr.Fatal(t, err)
+		return strings.Count(string(svg), "L") // as in M0,0L1,1
+	}
+	if joined, broken := lines(), lines(analysis.SweepPoint{X: 1}); broken >= joined {
+		t.Errorf("%d lines, and %d where a point is missing", joined, broken)
+	}
+}
+
 // Bars in groups have the colours of their networks; a sign marks those that are not different.
 func TestRatioBarsSayWhatIsNotKnown(t *testing.T) {
 	for outcome, want := range map[analysis.Outcome]string{
@@ -262,6 +309,18 @@ func TestRatioBarsSayWhatIsNotKnown(t *testing.T) {
 	} {
 		if b := ratioBar(analysis.Comparison{Value: 0.55, Outcome: outcome}); b.Text != want {
 			t.Errorf("%v: %q, want %q", outcome, b.Text, want)
+		}
+	}
+}
+
+// TestBarsOfRatios checks what bars of a network that needs 1.5 times as much as the baseline, or perhaps less, show in percent.
+func TestBarsOfRatios(t *testing.T) {
+	c := analysis.Comparison{Value: 1.5, Interval: analysis.Interval{Low: 0.75, High: 2, Level: 0.95}}
+	for name, b := range map[string][2]plot.Bar{
+		"share": {ratioBar(c), {Value: 150, Low: 75, High: 200}}, "above": {aboveBar(c), {Value: 50, Low: 0, High: 100}},
+	} {
+		if got, want := b[0], b[1]; got.Value != want.Value || got.Low != want.Low || got.High != want.High {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
 	}
 }

@@ -109,6 +109,17 @@ func TestEveryMetricHasANameInBenchmarks(t *testing.T) {
 	}
 }
 
+// TestBenchmarksOfWhatCounts checks that trials that are not valid have no line, though they may have figures.
+func TestBenchmarksOfWhatCounts(t *testing.T) {
+	res, o := specimenResult()
+	want, invalid := write(t, "bench", res, o), o.Trials[0]
+	invalid.Status = record.Invalid
+	o.Trials = append(o.Trials, invalid)
+	if got := write(t, "bench", res, o); len(invalid.Metrics) == 0 || got != want {
+		t.Error(cmp.Diff(want, got))
+	}
+}
+
 // TestTailsOfClosedLoopsAreCalledSo checks that no format prints the p99 of consecutive transactions
 // without calling it a closed loop's, and that those of an open loop are not called closed.
 func TestTailsOfClosedLoopsAreCalledSo(t *testing.T) {

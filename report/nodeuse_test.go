@@ -31,7 +31,7 @@ func TestNodeDaemonsAreShown(t *testing.T) {
 				{Name: "kubelet", Use: analysis.Spread{Median: 0.125, Max: 0.25}}, {Name: "kube-proxy"},
 			},
 		}}
-		for _, want := range []string{title, "how much is not known", "kubelet, % of a CPU", "kube-proxy, % of a CPU", "12.5"} {
+		for _, want := range []string{title, "how much is not known", "kubelet, % of a CPU", "kube-proxy, % of a CPU", "12.5", "up to 25"} {
 			if !strings.Contains(written(), want) {
 				t.Errorf("%s: it does not say %q", f, want)
 			}

@@ -270,6 +270,12 @@ func TestNetworksThatTookLongToFallSilent(t *testing.T) {
 			t.Errorf("%+v", got.Settlings)
 		}
 	}
+	busy.Packets = slow.Packets
+	res.Settlings = []analysis.Settling{busy}
+	cells := record.Each(settlingSections(res)[0].Tables[0].Lines[0].Cells, cell.text)
+	if want := []string{"0 up to 0", "–", "1,234,567 up to 2,000,000", "1.23 up to 5"}; !slices.Equal(cells, want) {
+		t.Errorf("the table has %q, want %q", cells, want)
+	}
 }
 
 // TestSettlingsAsJSON checks that the JSON has every dimension in which the networks of two settlings, or of two times until
@@ -740,6 +746,9 @@ func TestSentence(t *testing.T) {
 		{"more, for less", []analysis.Scenario{stream(ratio(1.02, 1.04, 1.06, different, different), ratio(0.91, 0.93, 0.95, different, different), ratio(0.93, 0.96, 0.98, different, different))},
 			"bridge reaches 104% (102–106%) of native throughput for 5–9% less CPU per GB."},
 		{"only time", []analysis.Scenario{rr(ratio(0.88, 0.9, 0.92, different, different), -2.5e-6, -2e-6, -1.5e-6)}, "bridge: a transaction takes 1.5–2.5 µs less time."},
+		// The difference is not known by itself, or contradicts the ratio.
+		{"no time that is known", []analysis.Scenario{rr(ratio(1.1, 1.2, 1.3, different, different), -1e-6, 5e-6, 9e-6)}, "bridge: a transaction takes 10–30% longer."},
+		{"other times", []analysis.Scenario{rr(ratio(1.1, 1.2, 1.3, different, different), -3e-6, -2e-6, -1e-6)}, "bridge: a transaction takes 10–30% longer."},
 		{"as long", []analysis.Scenario{rr(ratio(0.98, 1, 1.02, same, same), 0, 0, 0)}, "bridge: a transaction takes the same time within 5% (−2…+2%)."},
 		{"two rounds", []analysis.Scenario{stream(ratio(2.82, 2.82, 2.82, untested, untested), nil, nil)}, "bridge has too few rounds to be compared with native."},
 		{"two rounds of one of them", []analysis.Scenario{stream(less, nil, nil), rr(ratio(1.2, 1.2, 1.2, untested, untested), 0, 0, 0)},
@@ -757,6 +766,25 @@ func TestSentence(t *testing.T) {
 		s, _ := g.sentence(g.lines[1])
 		if got := strings.ReplaceAll(s.String(), "\u00a0", " "); got != tt.want {
 			t.Errorf("%s:\ngot  %q\nwant %q", tt.name, got, tt.want)
+		}
+	}
+	// A digest, too, claims neither a difference nor an order without a verdict.
+	for _, tt := range []struct {
+		verdict analysis.Outcome
+		want    string
+	}{
+		{different, "Throughput: of one network, one moves less than native (bridge). The lowest is bridge (59–97% of native), behind veth."},
+		{unknown, "Throughput: of one network, one is neither known to differ nor known to be the same (bridge)."},
+	} {
+		s := stream(ratio(0.59, 0.75, 0.97, different, tt.verdict), nil, nil)
+		s.Rows[1].Figures[0].Ratio.Effect = analysis.Worse
+		s.Extremes = []analysis.Extreme{{
+			Kind: kind(record.Throughput), Network: s.Rows[1].Cell, Next: record.Cell{Network: "veth"}, Figure: s.Rows[1].Figures[0],
+			Ratio: ratio(0.8, 0.9, 0.95, different, tt.verdict),
+		}}
+		digest := groups(analysis.Result{Scenarios: []analysis.Scenario{s}, Margin: 0.05, Level: 0.95})[0].digest()
+		if got := record.Each(digest, statement.String); len(got) != 1 || got[0] != tt.want {
+			t.Errorf("the digest is %q, want %q", got, tt.want)
 		}
 	}
 }
@@ -786,6 +814,9 @@ func TestSweepsTellEachValueThatIsNoNumber(t *testing.T) {
 			Value: value, Interval: analysis.Interval{Low: value - 0.01, High: value + 0.01, Level: 0.95}, Primary: true,
 			Outcome: analysis.Different, Verdict: verdict,
 		}
+		if verdict == analysis.Untested {
+			c.Level, c.Outcome = 0, verdict
+		}
 		return analysis.Row{Status: record.OK, Figures: []analysis.Figure{{Kind: kind, Summary: analysis.Summary{Estimate: 1}, Ratio: &c}}}
 	}
 	sweep := func(numeric bool, verdicts ...analysis.Outcome) analysis.Sweep {
@@ -806,6 +837,7 @@ func TestSweepsTellEachValueThatIsNoNumber(t *testing.T) {
 	}{
 		{sweep(true, yes, yes, yes), "bridge has 49–51% of native's throughput at a, and has 69–71% of native's throughput at c."},
 		{sweep(false, yes, yes, yes), "bridge has 49–51% of native's throughput at a, has 59–61% of native's throughput at b, and has 69–71% of native's throughput at c."},
+		{sweep(true, yes, yes, analysis.Untested), "bridge has 49–51% of native's throughput at a, and has 59–61% of native's throughput at b."},
 		{sweep(false, yes, yes), "bridge has 49–51% of native's throughput at a, and has 59–61% of native's throughput at b."},
 		{sweep(false, no, no, yes), "bridge may have 49–51% of native's throughput at a, may have 59–61% of native's throughput at b (not certain given 14 comparisons), and has 69–71% of native's throughput at c."},
 		{sweep(false, no, yes, no), "bridge may have 49–51% of native's throughput at a (not certain given 14 comparisons), has 59–61% of native's throughput at b, and may have 69–71% of native's throughput at c (not certain given 14 comparisons)."},
@@ -987,13 +1019,15 @@ func TestUnitBesideZero(t *testing.T) {
 func TestCommonLimit(t *testing.T) {
 	k, _ := record.KindOf(record.Throughput)
 	ran := analysis.Row{Status: record.OK, Limit: analysis.Limit{By: analysis.LimitSender}, Figures: []analysis.Figure{{Kind: k}}}
+	received := ran
+	received.Limit.By = analysis.LimitReceiver
 	for _, tt := range []struct {
 		other analysis.Row
 		want  string
-	}{{ran, "the sender's CPU"}, {analysis.Row{Status: record.Failed}, ""}} {
+	}{{ran, "the sender's CPU"}, {received, ""}, {analysis.Row{Status: record.Failed}, ""}} {
 		g := group{scenarios: []analysis.Scenario{{Cell: record.Cell{Workload: record.TCPStream}}}, lines: []line{{rows: []*analysis.Row{&ran}}, {rows: []*analysis.Row{&tt.other}}}}
 		if got := g.commonLimit(); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.other.Status, got, tt.want)
+			t.Errorf("%s %s: %q, want %q", tt.other.Status, tt.other.Limit.By, got, tt.want)
 		}
 	}
 }

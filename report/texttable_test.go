@@ -48,7 +48,7 @@ func TestBars(t *testing.T) {
 					continue
 				}
 				drawn++
-				if (mark < at) != (c.Value < 1) || c.Level > 0 && !strings.ContainsAny(string(cells[max(0, mark-1):min(len(cells), mark+2)]), "─│") && table.bars.at(c.Low) != table.bars.at(c.High) {
+				if mark != table.bars.at(c.Value) || (mark < at) != (c.Value < 1) || c.Level > 0 && !strings.ContainsAny(string(cells[max(0, mark-1):min(len(cells), mark+2)]), "─│") && table.bars.at(c.Low) != table.bars.at(c.High) {
 					t.Errorf("%s, %s: %v (%v to %v) is drawn as %q", name, g.lines[i].name, c.Value, c.Low, c.High, l)
 				}
 			}

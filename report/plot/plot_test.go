@@ -8,7 +8,9 @@ import (
 	"image/png"
 	"io"
 	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -178,6 +180,13 @@ func TestScaleOfLoads(t *testing.T) {
 	}
 }
 
+// On an axis of values from 10 to 20, 15 is in the middle.
+func TestScaleOfSweeps(t *testing.T) {
+	if got := (Axis{Ticks: []Tick{{10, "10"}, {20, "20"}}}).scale().place(15); got != 0.5 {
+		t.Errorf("15 is at %v", got)
+	}
+}
+
 func TestLooksDiffer(t *testing.T) {
 	seen := map[Look]int{{}: -1}
 	for i := range 4 * (Lines - 1) {
@@ -220,6 +229,64 @@ func TestTicksOfNegativeValues(t *testing.T) {
 		if !slices.Equal(got, c.want) {
 			t.Errorf("from %v to %v: %q, want %q", c.least, c.most, got, c.want)
 		}
+	}
+}
+
+// reaches returns from where to where the shapes of a colour reach horizontally, in the order in which they are drawn.
+func reaches(t *testing.T, c Chart, r role) (all [][2]float64) {
+	t.Helper()
+	svg, err := c.Inline()
+	iferr.Fatal(t, err)
+	name, _ := r.variable()
+	for _, path := range regexp.MustCompile(`<path d="([^"]*)" style="[^"]*var\(`+name+`\)`).FindAllStringSubmatch(svg, -1) {
+		at := [2]float64{math.Inf(1), math.Inf(-1)}
+		for _, x := range regexp.MustCompile(`[ML]([^,]*),`).FindAllStringSubmatch(path[1], -1) {
+			v, err := strconv.ParseFloat(x[1], 64)
+			iferr.Fatal(t, err)
+			at = [2]float64{min(at[0], v), max(at[1], v)}
+		}
+		all = append(all, at)
+	}
+	return all
+}
+
+// TestBarsAreToScale has a bar of 10 with an interval from 8 to 14, one of 5 and in clusters one of -5, and there a reference at 5.
+func TestBarsAreToScale(t *testing.T) {
+	const names = 117 // end there
+	bars := []Bar{{Value: 10, Low: 8, High: 14}, {Value: 5, Low: 5, High: 5}}
+	clusters := Clusters([]Cluster{{Bars: append(bars, Bar{Value: -5, Low: -5, High: -5})}}, 5, 0, "")
+	for name, c := range map[string]struct {
+		chart Chart
+		bars  [][2]float64
+	}{
+		"bars": {Bars(bars, ""), reaches(t, Bars(bars, ""), roleBar)}, "clusters": {clusters, reaches(t, clusters, roleLine)},
+	} {
+		zero, unit := c.bars[1][0], (c.bars[1][1]-c.bars[1][0])/5
+		for i, want := range [][2]float64{{0, 10}, {0, 5}, {-5, 0}}[:len(c.bars)] {
+			if got := c.bars[i]; math.Abs(got[0]-zero-want[0]*unit) > 0.1 || math.Abs(got[1]-zero-want[1]*unit) > 0.1 || unit < 5 {
+				t.Errorf("%s: bar %d reaches from %v to %v, zero is at %v and 5 at %v", name, i, got[0], got[1], zero, zero+5*unit)
+			}
+		}
+		if got := reaches(t, c.chart, roleInterval)[0]; math.Abs(got[0]-zero-8*unit) > 0.1 || math.Abs(got[1]-zero-14*unit) > 0.1 {
+			t.Errorf("%s: the interval reaches from %v to %v, zero is at %v and 5 at %v", name, got[0], got[1], zero, zero+5*unit)
+		}
+	}
+	at, five := reaches(t, clusters, roleBarNative)[0][0], reaches(t, clusters, roleLine)
+	if at != five[1][1] || five[2][0] < names {
+		t.Errorf("5 is at %v, its mark at %v, and -5 at %v", five[1][1], at, five[2][0])
+	}
+}
+
+// TestHeatIsToScale has cells of 0, 40, 60 and 100 % of the greatest value, row by row: so much of the way from an opacity of 0.04
+// to one of 0.62.
+func TestHeatIsToScale(t *testing.T) {
+	svg, err := Heat(Matrix{Rows: []string{"a", "b"}, Columns: []string{"c", "d"}, Most: 5, Cells: [][]HeatCell{
+		{{"0", 0, true}, {"2", 2, true}}, {{"3", 3, true}, {"5", 5, true}},
+	}}, "").Inline()
+	iferr.Fatal(t, err)
+	got := regexp.MustCompile("fill-opacity:[0-9.]+").FindAllString(svg, -1)
+	if want := []string{"fill-opacity:0.04", "fill-opacity:0.272", "fill-opacity:0.388", "fill-opacity:0.62"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
