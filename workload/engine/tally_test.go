@@ -70,6 +70,14 @@ func TestTally(t *testing.T) {
 	}
 }
 
+// TestDroppedBatches takes two batches that were dropped to be as large as the two that were read, of three datagrams each.
+func TestDroppedBatches(t *testing.T) {
+	tally := &tally{open: true, merged: true, batches: 2, fresh: 6, arrived: 6, highest: 20, drops: 2}
+	if got, want := *tally.figures(), (datagrams{Expected: 20, Received: 6, Lost: 8, Dropped: 6}); got != want {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
 // TestSharesOfDatagrams checks what each metric is a share of.
 func TestSharesOfDatagrams(t *testing.T) {
 	var sum datagrams

@@ -96,6 +96,15 @@ func TestResult(t *testing.T) {
 	}
 }
 
+// TestTCPInfo has a congestion window of 356 KiB, in segments of 1448 bytes.
+func TestTCPInfo(t *testing.T) {
+	r, err := trial{record.TCPStream, record.Options{}, 0, 1, "tcp.server.txt", []string{"tcp.client.txt"}}.result(t, nil)
+	iferr.Fatal(t, err)
+	if want := (record.TCPInfo{Retransmits: 3291, RTT: 56, RTTVar: 17, Cwnd: 356 * 1024 / 1448, SndMSS: 1448}); *r.Flows[0].TCP != want {
+		t.Errorf("%+v, want %+v", *r.Flows[0].TCP, want)
+	}
+}
+
 func TestResultOfDatagrams(t *testing.T) {
 	r, err := trial{record.UDPStream, record.Options{Streams: 2}, 1, 1, "udp-unlimited.server.txt", []string{"udp-unlimited.client.txt"}}.result(t, nil)
 	iferr.Fatal(t, err)
@@ -106,6 +115,12 @@ func TestResultOfDatagrams(t *testing.T) {
 		if got := r.Metrics[name]; got != record.Measured(name, want) {
 			t.Errorf("%s is %+v, want %v", name, got, want)
 		}
+	}
+	// Jitter is that of the last second, and the mean of all flows of all clients: here two that are alike.
+	c := trial{record.UDPStream, record.Options{Streams: 2}, 0, 2, "udp-unlimited.server.txt", []string{"udp-unlimited.client.txt", "udp-unlimited.client.txt"}}
+	several, err := c.result(t, func(o *program.Outcome) { o.Servers, o.ServerOf[1] = append(o.Servers, o.Servers[0]), 1 })
+	if got := several.Metrics[record.Jitter]; err != nil || got != r.Metrics[record.Jitter] {
+		t.Errorf("jitter of two clients is %+v, want %+v, %v", got, r.Metrics[record.Jitter], err)
 	}
 	if len(r.Metrics) != 4 || r.Flows[0].Bytes != 49292040 || r.Flows[0].TCP != nil || r.Crossed[0].Bytes != 32182710+49292040+75685890+40310340 {
 		t.Errorf("%+v", r)

@@ -157,6 +157,11 @@ func TestMeasures(t *testing.T) {
 		{"more than were sent", jobOf(record.UDPStream, 1), "3.12/udp", "\"packets\":\t2461", "\"packets\":\t2400",
 			"1.015797s 2498000 B [{2498000 1}] jitter=1.472802e-05 loss=0 packet_rate=2459.153 throughput=1.967322e+07 2498000 B/0 by 1000 B"},
 	})
+	// They do not make up for what other clients lost.
+	f, err := parse(jobOf(record.UDPStream, 1), workloadtest.Altered(t, transcript(t, "3.12/udp.json"), "\"packets\":\t2461", "\"packets\":\t2400"), "")
+	if err != nil || f.Sent != 2498 || f.Lost != 0 {
+		t.Errorf("%v lost of %v, %v", f.Lost, f.Sent, err)
+	}
 }
 
 func TestParseTCPInfo(t *testing.T) {
@@ -165,6 +170,14 @@ func TestParseTCPInfo(t *testing.T) {
 	want := record.TCPInfo{Retransmits: 28, RTT: 349, RTTVar: 113, Cwnd: 569064 / 1448, SndMSS: 1448, PMTU: 1500, Congestion: "reno"}
 	if got := f.Flows[0].TCP; got == nil || *got != want || f.busy[0] <= 0 || f.busy[1] <= 0 {
 		t.Errorf("%+v, want %+v; CPUs %v", got, want, f.busy)
+	}
+}
+
+// TestFewerOfTwoDirections: the path is proved in the direction that had less, here the server's.
+func TestFewerOfTwoDirections(t *testing.T) {
+	f, err := parse(jobOf(record.TCPBidir, 2), transcript(t, "3.12/tcp-bidir.json"), "")
+	if want := uint64(209453056 + 189792256); err != nil || f.Crossed.Fewer != want {
+		t.Errorf("%d bytes, want %d, %v", f.Crossed.Fewer, want, err)
 	}
 }
 

@@ -70,6 +70,9 @@ func TestMeasures(t *testing.T) {
 		{"rr", job(record.TCPRR, record.Options{}, 1), "tcp_rr", "", "",
 			"1.000363936s 74892 B [{74892 1 37446}] latency_max=0.030637 latency_mean=2.663e-05 latency_p50=1.6e-05 latency_p90=2e-05 latency_p99=9.4e-05 " +
 				"retransmits=0 transaction_rate=37432.38 0 B/37446 (0 RTX 0 µs 1448 bbr)"},
+		{"rr with retransmits of both ends", job(record.TCPRR, record.Options{}, 1), "tcp_rr", "TRANSPORT_RETRANS=0", "TRANSPORT_RETRANS=3",
+			"1.000363936s 74892 B [{74892 1 37446}] latency_max=0.030637 latency_mean=2.663e-05 latency_p50=1.6e-05 latency_p90=2e-05 latency_p99=9.4e-05 " +
+				"retransmits=6 transaction_rate=37432.38 0 B/37446 (6 RTX 0 µs 1448 bbr)"},
 		{"rr of two clients", job(record.TCPRR, record.Options{}, 2), "tcp_rr+tcp_rr", "", "",
 			"1.000363936s 149784 B [{74892 1 37446} {74892 1 37446}] latency_max=0.030637 latency_mean=2.663e-05 retransmits=0 transaction_rate=74864.75 0 B/37446 (0 " +
 				"RTX 0 µs 1448 bbr) 0 B/37446 (0 RTX 0 µs 1448 bbr)"},
