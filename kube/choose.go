@@ -229,7 +229,7 @@ func (o *Own) search(ctx context.Context) (err error) {
 	elsewhere := &Node{Host: ownNode{"elsewhere", o}, Not: o.keeper.pod.at, cluster: c}
 	p := &Pod{Name: o.keeper.name + "-elsewhere", spec: PodSpec{Node: elsewhere}, mark: bootstrap.Mark()}
 	p.Containers = []*Container{{name: "elsewhere", pod: p}}
-	switch err := o.refused("pods", o.entrance.Ask(ctx, http.MethodPost, c.in("pods"), p.object(), nil)); {
+	switch err := c.refused("pods", o.entrance.Ask(ctx, http.MethodPost, c.in("pods"), p.object(), nil)); {
 	case errors.Is(err, platform.ErrUnsupported):
 		o.nodes, o.why = nodes, []string{"for a second one, " + err.Error()}
 		return nil

@@ -218,7 +218,7 @@ func (m *machines) use(turns []turnUse) (sum record.MachineCPU, apart []record.H
 		if i == 0 {
 			elapsed = seconds
 		}
-		one = scaled(one, elapsed/seconds, elapsed, 0) // agents answer at times of their own
+		one = stretched(one, elapsed/seconds) // agents answer at times of their own
 		if len(m.all) > 1 {
 			apart = append(apart, record.HostCPU{Host: c.name, Busy: one.Busy, Idle: c.idle.Rate()})
 			for n := range one.PerCPU {
@@ -293,10 +293,13 @@ func (m *machines) place(placement string, links []link, endpoints []record.Endp
 		}
 		return Place(m, placement)
 	}
-	return workload.CPUs{
-		Client: alone(m.ofRole("client", links, endpoints)).Client,
-		Server: alone(m.ofRole("server", links, endpoints)).Server,
-	}, nil
+	clients, servers := m.ofRole("client", links, endpoints), m.ofRole("server", links, endpoints)
+	if placement != record.PlacementFree && (len(clients.CPUs) == 0 || len(servers.CPUs) == 0) {
+		return workload.CPUs{}, &platform.Unsupported{
+			Feature: "--placement " + placement, Option: "CPUs of the same numbers on all machines of the clients, or of the servers", Remedy: "measure with --placement free",
+		}
+	}
+	return workload.CPUs{Client: alone(clients).Client, Server: alone(servers).Server}, nil
 }
 
 // ofRole returns a machine with the CPUs that all machines of a role have, by their numbers: those alone that are near the network

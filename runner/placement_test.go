@@ -1,10 +1,12 @@
 package runner
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/workload"
 )
@@ -144,6 +146,15 @@ func TestPlaceNearTheCard(t *testing.T) {
 		got, err := m.place(record.PlacementDistinct, []link{{client: first, server: server}, {client: second, server: server}}, ends)
 		if want := (workload.CPUs{Client: c.want, Server: []int{1}}); err != nil || !cmp.Equal(got, want) {
 			t.Errorf("%s: %v, %v, want %v", name, got, err, want)
+		}
+	}
+	// Clients on machines without CPUs in common have none.
+	other := &machine{facts: record.Machine{CPUs: []record.CPU{{ID: 7}}}}
+	further := &AgentEndpoint{Endpoint: named("c2")}
+	apart := &machines{of: map[*AgentEndpoint]*machine{client: small, further: other, server: on[server]}}
+	for placement, refused := range map[string]bool{record.PlacementDistinct: true, record.PlacementSame: true, record.PlacementFree: false} {
+		if _, err := apart.place(placement, []link{{client: client, server: server}, {client: further, server: server}}, nil); errors.Is(err, platform.ErrUnsupported) != refused {
+			t.Errorf("%s without CPUs in common: %v", placement, err)
 		}
 	}
 	// An end that has one core has all of it.

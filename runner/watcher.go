@@ -371,16 +371,22 @@ func (t turnUse) seconds() float64 {
 // scaled returns a share of a machine's CPU use, as it would have been in a window, with more
 // seconds of busy time added.
 func scaled(m record.MachineCPU, share, window, more float64) record.MachineCPU {
-	m.Busy = max(0, m.Busy*share+more)
-	m.Softirq *= share
-	m.Steal *= share
-	m.PerCPU = slices.Clone(m.PerCPU)
+	m = stretched(m, share)
+	m.Busy = max(0, m.Busy+more)
 	for i := range m.PerCPU {
 		c := &m.PerCPU[i]
-		c.User, c.System, c.Softirq = c.User*share, c.System*share, c.Softirq*share
-		c.IRQ, c.Steal = c.IRQ*share, c.Steal*share
-		c.Idle = max(0, min(c.Idle*share, window))
+		c.Idle = max(0, min(c.Idle, window))
 	}
+	return m
+}
+
+// stretched returns a machine's CPU use in a longer or shorter time. Errors, which may be negative, can still cancel in sums.
+func stretched(m record.MachineCPU, by float64) record.MachineCPU {
+	m.Busy, m.Softirq, m.Steal = m.Busy*by, m.Softirq*by, m.Steal*by
+	m.PerCPU = record.Each(m.PerCPU, func(c record.CPUSample) record.CPUSample {
+		c.User, c.System, c.Softirq, c.IRQ, c.Steal, c.Idle = c.User*by, c.System*by, c.Softirq*by, c.IRQ*by, c.Steal*by, c.Idle*by
+		return c
+	})
 	return m
 }
 
