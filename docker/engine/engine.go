@@ -129,13 +129,8 @@ func (e *Engine) removeLeft(ctx context.Context) error {
 func (e *Engine) Load(ctx context.Context) (string, error) {
 	e.loading.Lock()
 	defer e.loading.Unlock()
-	if e.Image.Given == "" {
-		if other, err := e.otherThan(ctx, runtime.GOARCH); err != nil || other != "" {
-			return "", cmp.Or(err, fmt.Errorf("docker: %w", error(&platform.Unsupported{
-				Feature: "this machine's programs on the engine's", Option: "CPUs of the kind " + runtime.GOARCH + " there, which are " + other,
-				Remedy: "name an image for these with --docker-image, such as that of the release",
-			})))
-		}
+	if err := e.Suits(ctx); err != nil {
+		return "", err
 	}
 	ref := cmp.Or(e.Image.Given, imageName+":"+e.Run)
 	have, err := e.Client.ImageInspect(ctx, ref)
@@ -149,9 +144,6 @@ func (e *Engine) Load(ctx context.Context) (string, error) {
 	case e.Image.Given != "":
 		if err := sameRelease(have); err != nil {
 			return "", fmt.Errorf("docker: image %s %w", ref, err)
-		}
-		if other, err := e.otherThan(ctx, have.Architecture); err != nil || other != "" {
-			return "", cmp.Or(err, fmt.Errorf("docker: image %s is for CPUs of the kind %s, and the engine's are %s; name an image for these", ref, have.Architecture, other))
 		}
 	case have.Config == nil || have.Config.Labels[Label] != e.Run:
 		return "", fmt.Errorf("docker: the engine has an image %s that is not nettoll's: give it another name", ref)
@@ -167,14 +159,35 @@ func (e *Engine) Load(ctx context.Context) (string, error) {
 	return ref, nil
 }
 
-// otherThan returns the kind of the CPUs of the engine's machine if they run no programs for another kind; "" if either is not known.
-// The machine may emulate them, at a cost that would be taken for the networks'.
-func (e *Engine) otherThan(ctx context.Context, kind string) (string, error) {
-	v, err := e.version(ctx)
-	if err != nil || kind == "" || v.Arch == "" || kind == v.Arch || kind == map[string]string{"amd64": "386", "arm64": "arm"}[v.Arch] {
-		return "", err
+// Suits returns an error if the CPUs of the engine's machine are of another kind than those that the image is for: its programs do not
+// start there, or are emulated, at a cost that would be taken for the networks'.
+func (e *Engine) Suits(ctx context.Context) error {
+	is, err := e.info(ctx)
+	if err != nil {
+		return failed(err, "ask the engine")
 	}
-	return v.Arch, nil
+	lacks := &platform.Unsupported{Feature: "this machine's programs on the engine's", Remedy: "name an image for these with --docker-image, such as that of the release"}
+	kind, machine := runtime.GOARCH, kindOf(is.Info.Architecture)
+	if e.Image.Given != "" {
+		i, err := e.Client.ImageInspect(ctx, e.Image.Given)
+		if err != nil {
+			return nil // Load says why
+		}
+		kind, lacks.Feature, lacks.Remedy = i.Architecture, "image "+e.Image.Given, "name an image for these"
+	}
+	if kind == "" || machine == "" || kind == machine || kind == map[string]string{"amd64": "386", "arm64": "arm"}[machine] {
+		return nil
+	}
+	lacks.Option = "CPUs of the kind " + kind + " there, which are " + machine
+	return fmt.Errorf("docker: %w", lacks)
+}
+
+// kindOf returns Go's name for the kind of CPUs that the kernel has another name for. Podman has Go's names.
+func kindOf(machine string) string {
+	if strings.HasPrefix(machine, "armv") {
+		return "arm"
+	}
+	return cmp.Or(map[string]string{"x86_64": "amd64", "aarch64": "arm64", "i686": "386"}[machine], machine)
 }
 
 // Labels of the images of releases (the annotations of the OCI image specification).

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -271,8 +272,9 @@ func TestTaskOnARestartedEngine(t *testing.T) {
 // for them, or for what they run as well.
 func TestEngineOfAnotherCPU(t *testing.T) {
 	for _, c := range []struct{ machine, given, want string }{
-		{"m68k", "", "which are m68k"}, {"m68k", "m68k", ""}, {"m68k", "arm64", "is for CPUs of the kind arm64, and the engine's are m68k; "},
-		{"arm64", "arm", ""}, {"amd64", "386", ""}, {"amd64", "arm", "the engine's are amd64"},
+		{"m68k", "", "this machine's programs on the engine's: not supported here (needs CPUs of the kind " + runtime.GOARCH + " there, which are m68k"},
+		{"m68k", "m68k", ""}, {"m68k", "arm64", "image theirs: not supported here (needs CPUs of the kind arm64 there, which are m68k"},
+		{"aarch64", "arm", ""}, {"x86_64", "386", ""}, {"x86_64", "arm", "which are amd64"}, {"armv7l", "arm", ""}, {"armv7l", "arm64", "which are arm"},
 	} {
 		image := ""
 		if c.given != "" {
@@ -280,8 +282,8 @@ func TestEngineOfAnotherCPU(t *testing.T) {
 		}
 		e := fake(t, Image{Given: image}, func(request string) (int, string) {
 			switch request {
-			case "GET /version":
-				return http.StatusOK, `{"Arch": "` + c.machine + `"}`
+			case "GET /info":
+				return http.StatusOK, `{"Architecture": "` + c.machine + `"}`
 			case "GET /images/theirs/json":
 				return http.StatusOK, `{"Id": "1", "Architecture": "` + c.given + `"}`
 			}
@@ -291,7 +293,7 @@ func TestEngineOfAnotherCPU(t *testing.T) {
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) || err == nil && ref != image {
 			t.Errorf("%+v: %q, %v", c, ref, err)
 		}
-		if lacks, is := errors.AsType[*platform.Unsupported](err); is != (image == "") || is && !strings.Contains(lacks.Remedy, "--docker-image") {
+		if lacks, is := errors.AsType[*platform.Unsupported](err); is != (err != nil) || is && image == "" && !strings.Contains(lacks.Remedy, "--docker-image") {
 			t.Errorf("%+v: %+v", c, lacks)
 		}
 	}

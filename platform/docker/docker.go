@@ -139,7 +139,10 @@ func (d *Docker) connect(ctx context.Context) error {
 			if here, err = e.Here(ctx); err != nil {
 				return errors.Join(err, e.Close(context.WithoutCancel(ctx))) // it may have the image already
 			}
-		} else {
+		} else if err := e.Suits(ctx); err != nil {
+			return errors.Join(err, e.Close(context.WithoutCancel(ctx)))
+		}
+		if !here {
 			e.Silence, e.Pulse = bootstrap.Silence, &d.pulse
 		}
 		d.borrowed = append(d.borrowed, engine.Borrow(e, i, here))
