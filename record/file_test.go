@@ -120,6 +120,36 @@ func TestVenueIsTheFirstKnown(t *testing.T) {
 	}
 }
 
+// TestLimitsAreTheLast has a process of an older version, which recorded no settings, resume the run at last.
+func TestLimitsAreTheLast(t *testing.T) {
+	f := record.File{Run: record.Run{Settings: record.Settings{MaxRounds: 1}}}
+	if n := f.Limits().MaxRounds; n != 1 {
+		t.Errorf("%d rounds, want those of the run", n)
+	}
+	f.Resumes = []record.Resume{{Settings: &record.Settings{MaxRounds: 2}}, {Settings: &record.Settings{MaxRounds: 3}}, {}}
+	if n := f.Limits().MaxRounds; n != 3 {
+		t.Errorf("%d rounds, want those of the last resume that has any", n)
+	}
+}
+
+func TestHere(t *testing.T) {
+	here, elsewhere := record.Endpoint{}, record.Endpoint{Machine: &record.Machine{}}
+	for name, c := range map[string]struct {
+		ends []record.Endpoint
+		want bool
+	}{
+		"no end is known":    {nil, true},
+		"this machine":       {[]record.Endpoint{here, here}, true},
+		"one end is here":    {[]record.Endpoint{elsewhere, here}, true},
+		"both are elsewhere": {[]record.Endpoint{elsewhere, elsewhere}, false},
+	} {
+		f := record.File{Trials: []record.Trial{{}, {Endpoints: c.ends}}}
+		if got := f.Here(); got != c.want {
+			t.Errorf("%s: here %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 // TestFileIsReadableWhereverItWasCut cuts the last line at every byte, as a
 // process that dies while it writes would.
 func TestFileIsReadableWhereverItWasCut(t *testing.T) {
