@@ -46,19 +46,23 @@ func TestTogether(t *testing.T) {
 	if got := metrics(Together(job, o, []Figures{one})); got != "latency_max=2 latency_mean=1 latency_p50=1 retransmits=1 transaction_rate=3 " {
 		t.Errorf("one client: %s", got)
 	}
-	// Clients with windows of their own and all latencies: 3 transactions at 3 per second, and 1 at 2 per second.
-	one.Window, two.Window = time.Second, 500*time.Millisecond
+	// Clients with windows of their own and all latencies: 3 transactions at 1.5 per second, whatever the client says, and 1 at 1 per second.
+	one.Window, two.Window = 2*time.Second, time.Second
 	one.Histogram, two.Histogram = Histogram{1e6: 3}, Histogram{5e6: 1}
 	r = Together(job, o, []Figures{one, two})
-	if v := r.Metrics[record.LatencyP50].Value; v != 1 || r.Window != 800*time.Millisecond || r.Server.User != 0.4 {
+	if v := r.Metrics[record.LatencyP50].Value; v != 1 || r.Window != 1600*time.Millisecond || r.Server.User != 0.8 {
 		t.Errorf("%v, %+v", v, r)
+	}
+	one.Histogram = nil
+	if r = Together(job, o, []Figures{one, two}); r.Metrics[record.LatencyP50].Value != 0 || r.Metrics[record.LatencyMax].Value != 5 {
+		t.Errorf("with the latencies of one client only: %s", metrics(r))
 	}
 }
 
 func TestSummary(t *testing.T) {
 	h := Histogram{}
 	for us := int64(1); us <= 1000; us++ {
-		h[us] = 1
+		h[us] = 2
 	}
 	want := map[string]float64{
 		record.LatencyP50: 500e-6, record.LatencyP90: 900e-6, record.LatencyP99: 990e-6,
