@@ -149,7 +149,7 @@ func beyond(k record.Kind, t *record.Trial) float64 {
 	}
 	most := func(share float64) float64 {
 		if v := t.Metrics[k.Name].Value; v > 0 {
-			return min(count, share*float64(len(t.Flows))*t.Window/v)
+			return min(count, share*float64(len(transacting(t)))*t.Window/v)
 		}
 		return 0
 	}
@@ -203,9 +203,14 @@ func CompleteTrial(t *record.Trial) {
 	t.Metrics = m // the trial's old map is left unchanged: others may hold it
 }
 
+// transacting returns the flows of a trial that have transactions, without streams beside them.
+func transacting(t *record.Trial) []record.Flow {
+	return record.Those(t.Flows, func(f record.Flow) bool { return f.Transactions > 0 })
+}
+
 // covered is the share of the window that transactions took, over all flows with transactions.
 func covered(bars []hdrhistogram.Bar, t *record.Trial) float64 {
-	flows := record.Those(t.Flows, func(f record.Flow) bool { return f.Transactions > 0 })
+	flows := transacting(t)
 	if len(flows) == 0 || t.Window <= 0 {
 		return 0
 	}

@@ -206,6 +206,23 @@ func TestByTimeIsOfTheTime(t *testing.T) {
 	}
 }
 
+// TestBeyond has 50,000 transactions of four flows in 2 s, 8 s in all, beside a stream.
+func TestBeyond(t *testing.T) {
+	trial := &record.Trial{Window: 2, Latency: &record.Histogram{Count: 50_000}, Metrics: map[string]record.Metric{
+		record.LatencyP99ByTime:  record.Measured(record.LatencyP99ByTime, 1e-3),
+		record.LatencyP999ByTime: record.Measured(record.LatencyP999ByTime, 2e-3),
+	}, Flows: append(slices.Repeat([]record.Flow{{Transactions: 12_500}}, 4), record.Flow{Bytes: 1e9})}
+	for name, want := range map[string]float64{
+		record.LatencyP99: 500, record.LatencyP999: 50, record.LatencyP50: math.Inf(1),
+		record.LatencyP99ByTime:  80, // 1 % of 8 s are 80 times 1 ms
+		record.LatencyP999ByTime: 4,
+	} {
+		if got := beyond(kindNamed(name), trial); got != want && math.Abs(got-want) > 1e-9 {
+			t.Errorf("%v transactions are beyond %s, want %v", got, name, want)
+		}
+	}
+}
+
 // TestOldFiguresOfMixedTraffic reads trials of versions that added up bytes and transactions.
 func TestOldFiguresOfMixedTraffic(t *testing.T) {
 	c := streamCell("bridge")
