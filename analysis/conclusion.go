@@ -408,10 +408,10 @@ func (j *judge) crossover() finding {
 			continue
 		case c.ahead > 0:
 			is = "ahead"
-			turned = turned || len(at["behind"]) > 0
+			turned = len(at["behind"]) > 0
 		case c.ahead < 0:
 			is = "behind"
-			before = before || len(at["ahead"]) > 0
+			before = len(at["ahead"]) > 0
 		case c.level:
 			is = "level"
 		}

@@ -399,7 +399,7 @@ func alternatives(as string) []string {
 func (m match) figure(as string, k record.Kind) (row Row, f Figure, ok bool) {
 	for _, network := range alternatives(as) {
 		r, f, ok := m.figureOf(network, k)
-		if ok && r.Status == record.OK {
+		if ok {
 			return r, f, true
 		}
 		if row.Cell.Network == "" {

@@ -120,9 +120,7 @@ func newSweep(g []Scenario, x, y axis) Sweep {
 	for _, scenario := range g {
 		s.Namespaces = s.Namespaces || scenario.Namespaces
 		for _, r := range scenario.Rows {
-			if r.Cell.Twin != 2 {
-				points = append(points, SweepPoint{toX(scenario.Cell), toY(scenario.Cell), r})
-			}
+			points = append(points, SweepPoint{toX(scenario.Cell), toY(scenario.Cell), r})
 		}
 	}
 	byPlace := func(a, b SweepPoint) int { return cmp.Or(a.X-b.X, a.Y-b.Y) }
