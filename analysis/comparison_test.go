@@ -121,6 +121,7 @@ func TestOutcomes(t *testing.T) {
 	}{
 		{"a little less, surely", pairsOf(0.98, 0.97, 0.98, 0.97, 0.98, 0.97), 0.05, Same, ""},
 		{"more than the margin", pairsOf(0.98, 0.97, 0.98, 0.97, 0.98, 0.97), 0.02, Different, Worse},
+		{"a little more than the margin", pairsOf(1.051, 1.052, 1.051, 1.052, 1.051, 1.052), 0.05, Different, Better},
 		{"about 1, narrow", pairsOf(0.99, 1.01, 0.98, 1.02, 1, 1.01), 0.05, Same, ""},
 		{"about 1, wide", pairsOf(0.8, 1.2, 0.9, 1.3, 1, 0.7), 0.05, NotKnown, ""},
 		{"about 1, wide, and a wide margin", pairsOf(0.8, 1.2, 0.9, 1.3, 1, 0.7), 0.4, Same, ""},
@@ -174,6 +175,7 @@ func TestSubtract(t *testing.T) {
 		{"less loss", of(0.2, 0.1, 0.11, 0.09, 0.1, 0.12, 0.08), Different, -0.1},
 		{"now and then", of(0, 0, 0.1, 0, 0, 0, 0), NotKnown, 0},
 		{"a little more of much", of(0.2, 0.201, 0.202, 0.201, 0.203, 0.202, 0.201), Same, 0.0015},
+		{"a little less, below 0", of(-0.2, -0.201, -0.202, -0.201, -0.203, -0.202, -0.201), Same, -0.0015},
 		{"too few", of(0, 1, 1, 1), Untested, 1},
 	} {
 		d := subtract(tt.pairs, record.LowerIsBetter, at95)
@@ -222,10 +224,16 @@ func TestUnlikeWindows(t *testing.T) {
 					record.LatencyP99: record.Measured(record.LatencyP99, 40e-6), record.LatencyP99ByTime: record.Measured(record.LatencyP99ByTime, tt.byTime),
 					record.Retransmits: record.Measured(record.Retransmits, 10*tr.Window), record.Fairness: record.Measured(record.Fairness, 1-0.1/tr.Window),
 				}
+				if network == "bridge" { // the baseline has none, whatever its windows
+					tr.Metrics[record.LatencyP999] = record.Measured(record.LatencyP999, 1e-3)
+				}
 				trials = append(trials, tr)
 			}
 		}
 		row := rowOf(t, Analyze(fileOf(trials...)), "bridge")
+		if f, ok := row.Figure(record.LatencyP999); !ok || f.Comparison() != nil || f.Unlike {
+			t.Errorf("a baseline with windows of %v s, which has no p99.9: %+v", tt.window, f)
+		}
 		tt.want[record.LatencyP50] = true
 		for name, compared := range tt.want {
 			f, ok := row.Figure(name)
@@ -283,7 +291,7 @@ func endpointsOf(mtu int, change func(*record.Endpoint)) []record.Endpoint {
 		e := record.Endpoint{Name: role, Role: role, MTU: mtu, Qdisc: "noqueue",
 			Offloads:    map[string]bool{"tso": true, "gro": true},
 			Sysctls:     map[string]string{"tcp_congestion_control": "bbr", "tcp_rmem": "4096\t131072\t6291456"},
-			Confinement: &record.Confinement{StoreBypass: "thread vulnerable"}}
+			Confinement: &record.Confinement{StoreBypass: "thread vulnerable", IndirectBranch: "conditional enabled"}}
 		if change != nil {
 			change(&e)
 		}
@@ -304,6 +312,7 @@ func TestDifferences(t *testing.T) {
 	}{
 		{"equal", endpointsOf(1500, nil), mss(1448), nil},
 		{"MTU and MSS", endpointsOf(1450, nil), mss(1398), []string{"MTU 1450 against 1500"}},
+		{"MTU of the route", endpointsOf(1500, func(e *record.Endpoint) { e.RouteMTU = 1450 }), mss(1398), []string{"MTU 1450 against 1500"}},
 		{"at the server", endpointsOf(1500, func(e *record.Endpoint) {
 			if e.Role == "server" {
 				e.Offloads["gro"], e.Qdisc = false, "fq"
@@ -314,13 +323,14 @@ func TestDifferences(t *testing.T) {
 		}), mss(1448), []string{"tcp_congestion_control cubic against bbr", "tcp_rmem 4096 131072 1 against 4096 131072 6291456"}},
 		{"white space is no difference", endpointsOf(1500, func(e *record.Endpoint) { e.Sysctls["tcp_rmem"] = "4096 131072 6291456" }), mss(1448), nil},
 		{"confined", endpointsOf(1500, func(e *record.Endpoint) {
-			e.Confinement = &record.Confinement{Seccomp: "filter", Uncached: true, Label: "docker-default (enforce)", StoreBypass: "thread force mitigated"}
-		}), mss(1448), []string{"seccomp filter run at every call against none", "speculative store bypass thread force mitigated against thread vulnerable"}},
+			e.Confinement = &record.Confinement{Seccomp: "filter", Uncached: true, Label: "docker-default (enforce)", StoreBypass: "thread force mitigated", IndirectBranch: "always disabled"}
+		}), mss(1448), []string{"indirect branch speculation always disabled against conditional enabled", "seccomp filter run at every call against none", "speculative store bypass thread force mitigated against thread vulnerable"}},
 		{"confined at no cost", endpointsOf(1500, func(e *record.Endpoint) {
 			e.Confinement = &record.Confinement{Seccomp: "filter", Label: "docker-default (enforce)", StoreBypass: "thread vulnerable"}
 		}), mss(1448), nil},
 		{"several values", append(endpointsOf(1500, nil), endpointsOf(1450, nil)...), mss(1448), []string{"MTU 1450/1500 against 1500"}},
 		{"not recorded", nil, nil, nil},
+		{"recorded of one only", endpointsOf(1500, func(e *record.Endpoint) { e.Sysctls["tcp_wmem"] = "4096 16384 4194304" }), mss(1448), nil},
 		{"not recorded in part", []record.Endpoint{{Role: "client", MTU: 9000}}, nil, []string{"client MTU 9000 against 1500"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -97,6 +97,8 @@ func TestChecksOfTwoNetworks(t *testing.T) {
 	about := reference.Check{Kind: reference.Relative, Network: "a", Against: "b", Ratio: 1, Tolerance: 0.5}
 	crossover := reference.Check{Kind: reference.Crossover, Network: "a", Against: "b"}
 	oneNetwork := func(t *ReplicatedTable) { t.Cells[0].Cell = t.Cells[1].Cell }
+	alike := func(t *ReplicatedTable) { t.Cells[0].Measured = t.Cells[1].Measured }
+	few := func(t *ReplicatedTable) { t.Cells[0].Measured.Points = t.Cells[0].Measured.Points[:4] } // for the level
 	lessIsBetter := func(t *ReplicatedTable) { t.Kind, _ = record.KindOf(record.LatencyMean) }
 	for _, tt := range []struct {
 		name                string
@@ -110,6 +112,10 @@ func TestChecksOfTwoNetworks(t *testing.T) {
 		{"one network for two", about, []float64{80}, []float64{100}, false, oneNetwork, CannotTell, "not measured as two networks"},
 		{"one network for two", crossover, []float64{80}, []float64{100}, false, oneNetwork, CannotTell, "not measured as two networks"},
 		{"what is printed alike has no order", reference.Check{Kind: reference.Order, AtLeast: 1}, []float64{100, 110}, []float64{90, 120}, false, nil, Holds, "in 1 of 1 pair"},
+		{"what is measured alike is level", faster, []float64{80}, []float64{100}, false, alike, CannotTell, "the same within 5% in 1"},
+		{"too few rounds to be sure", reference.Check{Kind: reference.Fastest, Network: "a"}, []float64{120, 120}, []float64{120, 120}, false, few, CannotTell, "in 1 of 2 places, not known in 1"},
+		{"too few rounds to be sure", about, []float64{80}, []float64{100}, false, few, CannotTell, "too few common rounds"},
+		{"too few rounds to be sure", about, []float64{80}, []float64{200}, false, few, CannotTell, "too few common rounds"},
 		{"where less is better, less is ahead", faster, []float64{80, 70}, []float64{80, 70}, true, lessIsBetter, Holds, ""},
 		{"where less is better, less is ahead", faster, []float64{80, 70}, []float64{80, 70}, false, lessIsBetter, Holds, ""},
 		{"equal figures are level, and neither is ahead", faster, []float64{100, 120}, []float64{100, 100}, true, nil, DoesNotHold, ""},

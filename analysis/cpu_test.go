@@ -143,6 +143,12 @@ func TestTechniqueWithAlternatives(t *testing.T) {
 	if r.Tables[0].CPUs != 2 {
 		t.Errorf("%d CPUs", r.Tables[0].CPUs)
 	}
+	// How many CPUs machines elsewhere have is not known.
+	away := trial("host", 1, "h2", "h1")
+	away.CPU.Hosts = []record.HostCPU{{Host: "h1"}, {Host: "h2"}}
+	if n := replicate(Analyze(fileOf(away)), cloud(either)).Tables[0].CPUs; n != 0 {
+		t.Errorf("%d CPUs of other machines", n)
+	}
 }
 
 func TestLoads(t *testing.T) {

@@ -24,7 +24,7 @@ func TestUnlikeMachines(t *testing.T) {
 	wide.RPS = []string{"00000000,00000000", "00000000,0000000c"} // of a kernel that has room for more CPUs
 	calm, eager := plain, plain
 	calm.ReceiveRing, calm.TransmitRing, calm.Coalesce = 4096, 512, &record.Coalesce{AdaptiveRx: true, TxUsecs: 64, TxFrames: 32}
-	eager.ReceiveRing, eager.TransmitRing, eager.Coalesce = 1024, 512, &record.Coalesce{RxFrames: 1, TxUsecs: 8}
+	eager.ReceiveRing, eager.TransmitRing, eager.Coalesce = 1024, 256, &record.Coalesce{RxFrames: 1, TxUsecs: 8}
 	lab := record.NIC{Device: "eth0", Driver: "veth", Speed: 10000, MTU: 1500, Receive: 1, Transmit: 1, Offloads: map[string]bool{"gro": false, "tso": true}}
 	bare := record.NIC{Device: "eth0", Driver: "ena", MTU: 1500}
 	for _, c := range []struct {
@@ -42,7 +42,7 @@ func TestUnlikeMachines(t *testing.T) {
 		{"other settings of a card", []record.Endpoint{at("client", "h2", plain), at("server", "h1", tuned), at("server", "h1", tuned)},
 			[]string{"network cards h2/eth0 and h1/ens3: MTU 1500 and 9001, receive queues 4 and 8, CPUs for interrupts 0-3 and 0/1/2, RPS mask 0/c and c, lro off and on, tso on and off"}},
 		{"interrupts that wait", []record.Endpoint{at("client", "h2", calm), at("server", "h1", eager)},
-			[]string{"network cards h2/eth0 and h1/eth0: receive ring 4096 and 1024, receive coalescing adaptive and none, transmit coalescing 64 µs or 32 packets and 8 µs"}},
+			[]string{"network cards h2/eth0 and h1/eth0: receive ring 4096 and 1024, transmit ring 512 and 256, receive coalescing adaptive and none, transmit coalescing 64 µs or 32 packets and 8 µs"}},
 		{"room for more CPUs", []record.Endpoint{at("client", "h2", plain), at("server", "h1", wide)}, nil},
 		{"hosts of the lab", []record.Endpoint{at("client", "h2", lab), at("server", "h1", lab)}, nil},
 		{"not known of one", []record.Endpoint{at("client", "h2", plain), at("server", "h1", bare)}, nil},

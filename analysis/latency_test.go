@@ -164,6 +164,11 @@ func TestPercentilesByTime(t *testing.T) {
 	if got := completed(told).Covered; got != 0.42 {
 		t.Errorf("%v of the window covered, where 0.42 is recorded", got)
 	}
+	two := trial
+	two.Flows = []record.Flow{{Transactions: 4500}, {Transactions: 4500}}
+	if got := completed(two).Covered; math.Abs(got-0.45) > 0.001 {
+		t.Errorf("%v of the windows of two flows covered, want 0.45", got)
+	}
 	open := trial
 	open.Cell.Workload = record.PacedRR
 	check(open, record.LatencyP99ByTime, 0)
@@ -203,6 +208,21 @@ func TestByTimeIsOfTheTime(t *testing.T) {
 	}
 	if byTime(barsOf(hdrhistogram.NewPacked(1, 1000, 3)), 0.5) != 0 {
 		t.Error("an empty histogram has a percentile")
+	}
+	// A bar counts with its middle, and the first that reaches the share is it: 2·200 ns of 800 ns.
+	if got := byTime([]hdrhistogram.Bar{{Count: 2, From: 100, To: 300}, {Count: 1, From: 400, To: 400}}, 0.5); got != 300 {
+		t.Errorf("half of the time is spent in transactions of up to %d ns, want 300", got)
+	}
+}
+
+// TestPercentilesOf has one transaction of each length from 1 to 1,000 ns, which have buckets of their own.
+func TestPercentilesOf(t *testing.T) {
+	h := hdrhistogram.NewPacked(1, 1e9, 3)
+	for ns := range int64(1000) {
+		iferr.Fatal(t, h.RecordValue(ns+1))
+	}
+	if got, want := *percentilesOf(h), (percentiles{1000, 1e-9, 500e-9, 900e-9, 990e-9, 999e-9, 1000e-9}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 

@@ -90,6 +90,9 @@ func TestLimit(t *testing.T) {
 		{"the other way round", func(t *record.Trial) { t.CPU.Server.System, t.Cell.Options.Reverse = 0.95, true }, Limit{By: LimitSender}},
 		{"both", func(t *record.Trial) { t.CPU.Client.System, t.CPU.Server.System = 0.95, 0.99 }, Limit{By: LimitBoth}},
 		{"generator", func(t *record.Trial) { t.CPU.Client.User, t.CPU.Client.System = 0.6, 0.39 }, Limit{By: LimitGenerator}},
+		{"both, seldom in user space, for long", func(t *record.Trial) {
+			t.Window, t.CPU.Client.User, t.CPU.Client.System, t.CPU.Server.User, t.CPU.Server.System = 10, 0.3, 9.4, 0.3, 9.4
+		}, Limit{By: LimitBoth}},
 		{"generator that receives", func(t *record.Trial) { t.CPU.Server.User, t.CPU.Server.System = 0.6, 0.39 }, Limit{By: LimitGenerator}},
 		{"two flows on CPUs of their own", func(t *record.Trial) {
 			t.CPU.Client.System, t.CPU.Client.CPUs, t.Cell.Options.Streams = 0.97, []int{0, 1}, 2
@@ -104,6 +107,10 @@ func TestLimit(t *testing.T) {
 		}, Limit{By: LimitSoftirq, CPU: 2}},
 		{"softirq elsewhere, beside idle time", func(t *record.Trial) {
 			t.CPU.Machine.PerCPU[2] = record.CPUSample{CPU: 2, Softirq: 0.6, Idle: 0.4}
+		}, Limit{}},
+		{"a few ticks of softirq elsewhere", func(t *record.Trial) {
+			t.Window, t.CPU.Client.System, t.CPU.Server.System = 0.3, 0.15, 0.15
+			t.CPU.Machine.PerCPU[2] = record.CPUSample{CPU: 2, Softirq: 0.18}
 		}, Limit{}},
 		{"sender that carries softirq, on a machine of its own", onMachines(func(u *record.CPUUse, sender, _ []record.CPUSample) {
 			u.Client.System, sender[0].Softirq = 0.97, 0.6
@@ -132,6 +139,12 @@ func TestLimit(t *testing.T) {
 				u.Machine.PerCPU[i].Host = ""
 			}
 		}), Limit{By: LimitSender}},
+		{"softirq elsewhere on machines that were not told apart", onMachines(func(u *record.CPUUse, sender, receiver []record.CPUSample) {
+			sender[1].Softirq, sender[1].Idle, receiver[1].Idle = 0.95, 0.02, 0.02
+			for i := range u.Machine.PerCPU {
+				u.Machine.PerCPU[i].Host = ""
+			}
+		}), Limit{}},
 		{"link", shaped(2, "m4.large:rate=1.05gbit,delay=1ms", nil), Limit{By: LimitLink}},
 		{"a link with room", shaped(2, "rate=10gbit", nil), Limit{}},
 		{"one host, whose link carries nothing", shaped(1, "rate=1gbit", nil), Limit{}},
@@ -152,6 +165,7 @@ func TestLimit(t *testing.T) {
 		{"what is no card has no rate", func(t *record.Trial) { t.Endpoints = cards("veth", 1000, 1000) }, Limit{}},
 		{"receiver's window", func(t *record.Trial) { t.Flows[0].TCP.WindowLimited = 9e5 }, Limit{By: LimitWindow}},
 		{"sender's buffer", func(t *record.Trial) { t.Flows[0].TCP.BufferLimited = 9e5 }, Limit{By: LimitWindow}},
+		{"datagrams have no window", func(t *record.Trial) { t.Cell.Workload, t.Flows[0].TCP = record.UDPStream, nil }, Limit{}},
 		{"a slow reader fills the window", func(t *record.Trial) {
 			t.Flows[0].TCP.WindowLimited, t.CPU.Server.System = 9e5, 0.99
 		}, Limit{By: LimitReceiver}},

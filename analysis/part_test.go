@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"nettoll/record"
+	"nettoll/reference"
 )
 
 // partTrial is a trial in a part of its round.
@@ -92,6 +93,16 @@ func TestPairsWithTheBaselineAreOfOnePart(t *testing.T) {
 			t.Errorf("%s to %s: %+v, want %v in 8 rounds", c.of.cell.Network, c.with.cell.Network, r, c.want)
 		}
 	}
+	// In the table of a source, and for each of several clients.
+	trials, src := cutRounds(8), cloud("a")
+	for i := range trials {
+		trials[i].Cell.Clients = 4
+	}
+	src.Tables[0].Metric, src.Tables[0].Columns[0].Clients = record.ThroughputPerClient, 4
+	got := cellAt(t, replicate(Analyze(fileOf(trials...)), src), "load", "weave-pcap", "1")
+	if r := got.Ratio; r == nil || r.N != 8 || math.Abs(r.Low/0.8-1) > 1e-9 || math.Abs(r.High/0.8-1) > 1e-9 {
+		t.Errorf("beside a source: %+v, want 0.8 in 8 rounds", r)
+	}
 }
 
 // TestBaselineOfPartsHasOneValuePerRound checks that more trials of the baseline do not make it better known.
@@ -131,6 +142,9 @@ func TestPartWithoutBaseline(t *testing.T) {
 	if fa, fb := a.Figures[0].Ratio.N, b.Figures[0].Ratio.N; fa != 9 || fb != 8 || res.Rounds != 8 {
 		t.Errorf("%d and %d pairs in %d complete rounds, want 9 and 8 in 8", fa, fb, res.Rounds)
 	}
+	if p := rowOf(t, res, "host").Figures[0].Points[8]; math.Abs(p.Value/10.9e9-1) > 1e-12 {
+		t.Errorf("the baseline, which was in one part of round 9, has %g there, want that of this part", p.Value)
+	}
 	warningOf(t, b.Warnings, WarnUnpaired)
 }
 
@@ -156,12 +170,12 @@ func TestRepeatsInAPart(t *testing.T) {
 func TestCellsWithoutPart(t *testing.T) {
 	var trials []record.Trial
 	for i := 1; i <= 6; i++ {
-		places := [][3]int{{1, 2, 3}, {2, 3, 1}, {1, 3, 2}}[i%3]
+		places := [][3]int{{1, 2, 3}, {2, 3, 1}, {1, 4, 2}}[i%3]
 		some := []record.Trial{partTrial("host", i, 1, 10e9), partTrial("host", i, 2, 40e9), partTrial("docker:bridge", i, 0, 5e9)}
 		for k := range some {
 			some[k].Order = places[k]
 		}
-		if i%3 == 2 { // the two are as near: one of them failed
+		if i%3 == 2 { // the nearest failed
 			some[0].Status = record.Failed
 		}
 		trials = append(trials, some...)
@@ -232,6 +246,7 @@ func TestNetworksOfOnePart(t *testing.T) {
 			trial := partTrial(network, i, 0, 8*total/float64(len(slices))/0.1)
 			trial.Slices = slices
 			trial.Metrics[record.CPUPerGB] = record.Measured(record.CPUPerGB, 0.5)
+			trial.CPU = &record.CPUUse{Client: record.ProcessCPU{System: 0.5}}
 			trials = append(trials, trial)
 		}
 	}
@@ -247,12 +262,16 @@ func TestNetworksOfOnePart(t *testing.T) {
 		of, _ := row.Figure(record.Throughput)
 		host, _ := rowOf(t, res, "host").Figure(record.Throughput)
 		use := row.InUse
-		if use == nil || len(use.base) != 9 || len(of.base) != 9 {
-			t.Fatalf("%s: CPU in use %+v", name, use)
+		cost, _ := row.Cost(reference.CPUClient)
+		if use == nil || len(use.base) != 9 || len(of.base) != 9 || len(cost.base) != 9 {
+			t.Fatalf("%s: CPU in use %+v, cost %+v", name, use, cost)
 		}
 		for i, p := range use.base {
 			if want := 0.5 * host.Points[i].Value / 8e9; math.Abs(p.Value/want-1) > 1e-9 {
 				t.Errorf("%s, round %d: the baseline used %v CPUs, want %v", name, p.Round, p.Value, want)
+			}
+			if got, want := cost.base[i].Value, 0.5*8e9/host.Points[i].Value; math.Abs(got/want-1) > 1e-9 {
+				t.Errorf("%s, round %d: clients of the baseline used %v CPU seconds per GB, want %v", name, p.Round, got, want)
 			}
 			if at := of.base[i].Value; math.Abs(at/host.Points[i].Value-1) < 1e-3 {
 				t.Errorf("%s, round %d: the baseline is the same in as many slices, so that the test proves nothing", name, p.Round)

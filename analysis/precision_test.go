@@ -163,6 +163,11 @@ func TestForecast(t *testing.T) {
 			t.Errorf("±%v after %d rounds, ±%v wanted: %d rounds, want %d to %d", tt.half, tt.n, tt.wanted, got, tt.atLeast, tt.atMost)
 		}
 	}
+	enough := settings95()
+	enough.MinRounds = 20 // where 10 rounds would be narrow enough
+	if r := reached(8, 0.949, 1, 1.051, 0.95, enough, 1); r.Rounds != 20 {
+		t.Errorf("a run of at least 20 rounds: %+v", r)
+	}
 	noisy := Analyze(fileOf(pairedTrials(1, 8, 0.9, 0.2)...))
 	if a := noisy.Aim; a.Asked != 1 || a.Narrow != 0 || a.Rounds <= 8 {
 		t.Errorf("a noisy run: %+v", a)
@@ -214,5 +219,17 @@ func TestForecastOfWhatIsLeft(t *testing.T) {
 	warningOf(t, rowOf(t, res, "bridge").Warnings, WarnNotPrecise)
 	if _, most, n := res.Widths(); n != 1 || most < 0.02 {
 		t.Errorf("%d changes are known to within %v", n, most)
+	}
+}
+
+// Of an even number of changes, half are known to within the lower of the two in the middle.
+func TestWidths(t *testing.T) {
+	var rows []Row
+	for _, half := range []float64{0.5, 0.0625, 0.25, 0.125} {
+		c := &Comparison{Value: 1, Interval: Interval{1 - half, 1 + half, 0.95}, Primary: true}
+		rows = append(rows, Row{Figures: []Figure{{Ratio: c}}})
+	}
+	if half, most, n := (Result{Scenarios: []Scenario{{Rows: rows}}}).Widths(); half != 0.125 || most != 0.5 || n != 4 {
+		t.Errorf("%v, %v of %d; want 0.125, 0.5 of 4", half, most, n)
 	}
 }

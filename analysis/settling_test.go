@@ -16,7 +16,7 @@ func TestSettlings(t *testing.T) {
 	few := bridge
 	few.Neighbours = 0
 	f := &record.File{Run: record.Run{Cells: []record.Cell{bridge, other, few}}}
-	used := []float64{2, 40, 1}
+	used := []float64{2, 40, 0}
 	for i, s := range []*record.Settle{{Wait: 3, CPU: &used[0], Packets: 500, Silent: true}, nil, {Wait: 0, Silent: true}} {
 		f.Trials = append(f.Trials, record.Trial{Cell: f.Run.Cells[i], Round: 1, Status: record.OK, Settle: s})
 	}
@@ -50,6 +50,12 @@ func TestSettledNamespaces(t *testing.T) {
 		f.Trials[1].CPU = &record.CPUUse{Hosts: []record.HostCPU{{Host: "machine 1"}, {Host: "machine 2"}}}
 		if analysis.Analyze(f).Settlings[0].Namespaces {
 			t.Errorf("%d machines are called namespaces", hosts)
+		}
+		for i := range f.Trials {
+			f.Trials[i].Status, f.Trials[i].CPU = record.Failed, nil
+		}
+		if analysis.Analyze(f).Settlings[0].Namespaces {
+			t.Errorf("%d hosts on which nothing was measured are called namespaces", hosts)
 		}
 	}
 }

@@ -92,8 +92,17 @@ func TestCostInAsManySlices(t *testing.T) {
 			}
 		}
 	}
+	// Where bytes and transactions do not go together, each cost is by its own: of 2 CPU seconds for 4,000 transactions, the nearest
+	// slice has half for a quarter.
+	uneven := *base
+	uneven.Slices = []record.Slice{slice(0, 1), slice(1, 1)}
+	uneven.Slices[1].Transactions = 3000
+	got := inAsMany(&uneven, &record.Trial{Slices: []record.Slice{slice(0, 5)}}).Metrics
+	if gb, tr := got[record.CPUPerGB].Value/2.2, got[record.CPUPerTransaction].Value/4.4e-3; math.Abs(gb-1) > 1e-9 || math.Abs(tr-2) > 1e-9 {
+		t.Errorf("the cost per GB is changed by %v, that per transaction by %v; want 1 and 2", gb, tr)
+	}
 	// What is only noise changes nothing.
-	share := func(clock string, scale float64, code string) float64 {
+	share := func(clock string, scale float64, code string, beside ...float64) float64 {
 		t := &record.Trial{CPU: &record.CPUUse{Machine: record.MachineCPU{Clock: clock}}, Metrics: base.Metrics}
 		if code != "" {
 			t.Warnings = []record.Warning{{Code: code}}
@@ -101,7 +110,8 @@ func TestCostInAsManySlices(t *testing.T) {
 		for _, cpu := range []float64{1, 3, 8} {
 			t.Slices = append(t.Slices, slice(cpu, cpu*scale))
 		}
-		got := inAsMany(t, &record.Trial{Slices: []record.Slice{slice(3, 1)}}).Metrics
+		of := record.Each(beside, func(at float64) record.Slice { return slice(at, 1) })
+		got := inAsMany(t, &record.Trial{Slices: of}).Metrics
 		return got[record.CPUPerGB].Value / base.Metrics[record.CPUPerGB].Value
 	}
 	for _, c := range []struct {
@@ -119,8 +129,12 @@ func TestCostInAsManySlices(t *testing.T) {
 		{"timer_list", record.WarnIdleBusy, 1, 1},
 		{"timer_list", "", -1, 0.75},
 	} {
-		if got := share(c.clock, c.scale, c.code); math.Abs(got/c.want-1) > 1e-9 {
+		if got := share(c.clock, c.scale, c.code, 3); math.Abs(got/c.want-1) > 1e-9 {
 			t.Errorf("slices of some %v CPU seconds by the clock %q, with the warning %q: the cost is changed by %v, want %v", c.scale, c.clock, c.code, got, c.want)
 		}
+	}
+	// Errors of several slices add up with the root of their number: two need 0.14 s, and 0.16 s were used on average.
+	if got := share(record.ClockStat, 0.02, "", 1, 3); math.Abs(got-0.5) > 1e-9 {
+		t.Errorf("beside two slices, the cost is changed by %v, want 0.5", got)
 	}
 }

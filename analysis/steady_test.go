@@ -291,6 +291,7 @@ func TestWindowsThatRiseAreDoubted(t *testing.T) {
 	for want, halves := range map[string][]uint64{
 		"the second half of the window had 100% more than the first": {10, 20}, "the second half of the window had 25% less than the first": {40, 30},
 		"the second half of the window had 100% less than the first": {10, 0}, "the first half of the window had nothing": {0, 10},
+		"the second half of the window had 15% more than the first": {100, 115}, "the second half of the window had 30% more than the first": {40, 7, 52},
 	} {
 		doubts := unstationary(k, each(courses(8, func() []uint64 { return halves })))
 		if len(doubts) != 1 || !strings.HasPrefix(doubts[0].Text, want+" (8 rounds") {

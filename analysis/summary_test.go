@@ -133,6 +133,9 @@ func TestOutliers(t *testing.T) {
 		{"above the limit", series(9.75, 9.75, 10.05, 10.35, 11.65), []int{5}},
 		{"all equal but one", series(10, 10, 10, 10, 10, 10, 10, 12), []int{8}},
 		{"close, whatever the score", series(10, 10, 10, 10, 10, 10, 10, 10.4), nil},
+		// Median and MAD are 10 and 0, mean deviations 0.5/7 and 0.55/7: limits of 3.5·1.2533 times these, 0.313 and 0.345.
+		{"below the limit, most being equal", series(10, 10, 10, 10, 11, 9, 13), nil},
+		{"above the limit, most being equal", series(10, 10, 10, 10, 11, 9, 13.5), []int{7}},
 		{"one of as few as possible", series(10, 10, 10, 10, 12), []int{5}},
 		{"too few", series(10, 10, 10, 50), nil},
 		{"too few, of which none are equal", series(9.9, 10, 10.1, 50), nil},

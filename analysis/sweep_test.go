@@ -139,6 +139,11 @@ func TestSweeps(t *testing.T) {
 			if len(got) > 0 && !slices.Equal(labels(got[0].X.Ticks), tt.labels) {
 				t.Errorf("ticks are %q, want %q", labels(got[0].X.Ticks), tt.labels)
 			}
+			for _, s := range got {
+				if at := record.Each(s.X.Ticks, func(t Tick) float64 { return t.Value }); !slices.IsSorted(at) || len(slices.Compact(at)) < len(s.X.Ticks) {
+					t.Errorf("ticks of %s are at %v", s.X.Name, s.X.Ticks)
+				}
+			}
 		})
 	}
 }

@@ -134,13 +134,17 @@ func TestCostFollows(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		inUse float64 // CPUs, relative to native's
+		noise float64 // of CPUs, upwards in one round and downwards in the next
 		share float64 // of its throughput
 		want  bool
-	}{{"a busy CPU", 1, 0.7, true}, {"more CPUs", 1.3, 0.7, false}, {"as much for more", 1.3, 1, false}} {
+	}{
+		{"a busy CPU", 1, 0, 0.7, true}, {"more CPUs", 1.3, 0, 0.7, false}, {"as much for more", 1.3, 0, 1, false},
+		{"perhaps a busy CPU", 1, 0.3, 0.7, true}, {"as much for as much", 1, 0, 1, false},
+	} {
 		trials := several(10, tt.share)
 		for i := range trials {
 			if m, ok := trials[i].Metrics[record.CPUPerGB]; ok && trials[i].Cell.Network != "host" {
-				m.Value *= tt.inUse
+				m.Value *= tt.inUse * (1 + tt.noise*float64(trials[i].Round%2*2-1))
 				trials[i].Metrics[record.CPUPerGB] = m
 			}
 		}
@@ -151,6 +155,17 @@ func TestCostFollows(t *testing.T) {
 		if f, _ := row.Figure(record.CPUPerGB); !f.Ratio.Judged || f.Ratio.Primary {
 			t.Errorf("%s: CPU per GB is %+v", tt.name, f.Ratio)
 		}
+	}
+}
+
+// Where a cell is ranked by its CPU cost, since nothing else was measured, that is judged once.
+func TestCostThatIsPrimary(t *testing.T) {
+	trials := slices.DeleteFunc(several(8, 0.7), func(t record.Trial) bool { return t.Cell.Workload != record.TCPStream })
+	for i := range trials {
+		delete(trials[i].Metrics, record.Throughput)
+	}
+	if m := Analyze(fileOf(trials...)).Multiplicity; m.Primary != 1 || m.Costs != 0 {
+		t.Errorf("%+v", m)
 	}
 }
 
@@ -314,6 +329,11 @@ func TestNamespaces(t *testing.T) {
 		{"one host", 1, func(*record.Trial) {}, false},
 		{"two", 2, func(*record.Trial) {}, true},
 		{"two machines", 2, func(t *record.Trial) { t.CPU = &record.CPUUse{Hosts: []record.HostCPU{{Host: "machine 1"}}} }, false},
+		{"two machines, in one trial", 2, func(t *record.Trial) {
+			if t.CPU = (&record.CPUUse{}); t.Round == 1 {
+				t.CPU.Hosts = []record.HostCPU{{Host: "machine 1"}}
+			}
+		}, false},
 		{"nothing measured", 2, func(t *record.Trial) { t.Status, t.Reason = record.Skipped, "no" }, false},
 	} {
 		trials := pairedTrials(1, 6, 0.9, 0.01)
