@@ -98,6 +98,7 @@ func TestSSHSays(t *testing.T) {
 	for script, reason := range map[string]string{
 		"echo Warning >&2; echo 'docker: command not found' >&2; exit 127": "ssh says: docker: command not found",
 		"printf 'Permission denied (publickey).\\r\\n' >&2; exit 255":      "ssh says: Permission denied (publickey).",
+		"echo 'Host key verification failed.' >&2; exit 255":              "ssh says: Host key verification failed.",
 		"exit 3": "ssh ended without a message: exit status 3",
 		"exec <&-; sleep 0.2; echo late >&2; exit 1": "ssh says: late",
 		"exit 0":                          "it ends the connection without an answer",
@@ -109,7 +110,11 @@ func TestSSHSays(t *testing.T) {
 		write(t, dir, "ssh", "#!/bin/sh\necho >>"+dir+"/times\n"+script+"\n", 0o700)
 		t.Setenv("PATH", dir+":/usr/bin:/bin")
 		_, err := connect(t.Context(), Target{Host: "ssh://me@host", Source: flag}, time.Minute)
-		unreachable(t, err, reason, "")
+		remedy := ""
+		if strings.Contains(reason, "Host key") {
+			remedy = "log in once, and check its host key: ssh -l me -- host docker version"
+		}
+		unreachable(t, err, reason, remedy)
 		times, err := os.ReadFile(dir + "/times")
 		if err != nil || strings.HasPrefix(reason, "ssh says") && len(times) != 1 {
 			t.Errorf("%s: %d logins, %v", script, len(times), err)

@@ -109,15 +109,16 @@ func (t Target) useCertificates() string {
 		client.EnvTLSVerify + "=1 " + client.EnvOverrideCertPath + "=FOLDER"
 }
 
-// tryLogin returns the command that shows the messages of ssh and of the machine behind it.
-func (t Target) tryLogin() string {
+// login returns advice with the command that asks the machine's docker for its version, and shows the messages of ssh and of the
+// machine.
+func (t Target) login(advice string, options ...string) string {
 	spec, err := ssh.ParseURL(t.Host)
 	if err != nil {
 		return fix
 	}
-	args, err := spec.Command([]string{"-o", "BatchMode=yes"}, "docker", "version")
+	args, err := spec.Command(options, "docker", "version")
 	if err != nil {
 		return fix
 	}
-	return "try: ssh " + foreign(strings.Join(args, " "))
+	return advice + ": ssh " + foreign(strings.Join(args, " "))
 }

@@ -70,8 +70,10 @@ func explain(t Target, err error) *Unreachable {
 		return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 	}
 	switch {
+	case errors.As(err, new(*sshFailed)) && says("Host key verification failed"):
+		u.Remedy = t.login("log in once, and check its host key")
 	case errors.As(err, new(*sshFailed)):
-		u.Remedy = t.tryLogin()
+		u.Remedy = t.login("try", "-o", "BatchMode=yes")
 	case is(exec.ErrNotFound):
 		u.Reason, u.Remedy = "ssh is not installed here", platform.Install("openssh-client")
 
@@ -117,7 +119,7 @@ func silent(t Target, limit time.Duration, err error) error {
 	case "unix":
 		remedy = "it may hang: see its log (journalctl -u docker), or restart it"
 	case "ssh":
-		remedy = t.tryLogin()
+		remedy = t.login("try", "-o", "BatchMode=yes")
 	}
 	return &Unreachable{Target: t, Reason: fmt.Sprintf("no answer within %v", limit), Remedy: remedy, Err: err}
 }
