@@ -118,16 +118,31 @@ func (f *runFlags) onEnginesThere(s *plan.Suite, cells []record.Cell) []record.C
 	})
 }
 
-// leaveOut leaves out some cells, unless nothing else is left, and adds their networks to the suite's skips.
+// leaveOut leaves out some cells, and those that are compared with them, unless nothing else is left, and adds their networks to the
+// suite's skips.
 func leaveOut(s *plan.Suite, cells []record.Cell, some func(record.Cell) bool, why func(record.Cell) string) []record.Cell {
-	left := slices.DeleteFunc(slices.Clone(cells), some)
+	var left []record.Cell
+	var skips []plan.Skip
+	for _, c := range cells {
+		reason := ""
+		switch against := c.Against(); {
+		case some(c):
+			reason = why(c)
+		case some(against):
+			reason = fmt.Sprintf("%s, with which it is compared, is left out there; name another baseline (--baseline)", against.Network)
+		default:
+			left = append(left, c)
+			continue
+		}
+		if !c.IsNative() {
+			skips = record.AddNew(skips, plan.Skip{Network: fmt.Sprintf("%s on %s", c.Network, hosts(c.Hosts)), Reason: reason})
+		}
+	}
 	if len(left) == 0 {
 		return cells
 	}
-	for _, c := range cells {
-		if some(c) && !c.IsNative() {
-			s.Skips = record.AddNew(s.Skips, plan.Skip{Network: fmt.Sprintf("%s on %s", c.Network, hosts(c.Hosts)), Reason: why(c)})
-		}
+	for _, k := range skips {
+		s.Skips = record.AddNew(s.Skips, k)
 	}
 	return left
 }

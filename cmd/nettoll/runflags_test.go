@@ -293,6 +293,32 @@ func TestDocumentedRuns(t *testing.T) {
 	}
 }
 
+// TestLeftOutWithTheirBaseline checks that what is compared with a network that is left out is not measured without it.
+func TestLeftOutWithTheirBaseline(t *testing.T) {
+	for line, want := range map[string]string{
+		"bridge ssh:vxlan --hosts-ssh a,b": "bridge on 1 host: ssh:native, with which it is compared, is left out there; name another baseline (--baseline)",
+		"bridge --hosts-ssh a,b":           "",
+		"docker:host docker:bridge --baseline docker:published --docker-host ssh://a --docker-host ssh://b": "docker:host on 2 hosts: docker:published, with which it is compared, is left out there; name another baseline (--baseline)",
+	} {
+		fl := pflag.NewFlagSet("run", pflag.ContinueOnError)
+		var f runFlags
+		f.add(fl)
+		f.given, f.known = fl.Changed, func() plan.Known { return known(nil, cniFlags{}, false, false) }
+		iferr.Fatal(t, fl.Parse(strings.Fields(line)))
+		suite, err := f.suiteOf(fl.Args())
+		iferr.Fatal(t, err)
+		cells, err := f.expand(&suite)
+		iferr.Fatal(t, err)
+		cells = f.onMachinesThere(&suite, f.onEnginesThere(&suite, cells))
+		if i := slices.IndexFunc(cells, func(c record.Cell) bool { return !slices.Contains(cells, c.Against()) }); i >= 0 {
+			t.Errorf("%s: %s is measured without %s", line, cells[i].Key(), cells[i].Against().Key())
+		}
+		if got := strings.Join(record.Each(suite.Skips, func(k plan.Skip) string { return k.Network + ": " + k.Reason }), "; "); got != want {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+}
+
 // TestDocsOfSuites checks that the page on suites is right about which flags have keys, has every suite that repeats published
 // measurements, and an example that can be measured.
 func TestDocsOfSuites(t *testing.T) {
