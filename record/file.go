@@ -60,16 +60,24 @@ func (f *File) Limits() Settings {
 	return f.Run.Settings
 }
 
-// Venue returns the venue of the run, as far as it is known: that of the first process that recorded it, since a process of an
-// older version may have resumed the run in between. It is nil if none did.
+// Venue returns the venue of the run, as far as it is known: that of the first process that recorded it, or its engines, since a
+// process of an older version may have resumed the run in between. It is nil if none did.
 func (f *File) Venue() *Venue {
-	venue := f.Run.Settings.Venue
+	all := []*Venue{f.Run.Settings.Venue}
 	for _, r := range f.Resumes {
-		if venue == nil && r.Settings != nil {
-			venue = r.Settings.Venue
+		if r.Settings != nil {
+			all = append(all, r.Settings.Venue)
 		}
 	}
-	return venue
+	all = Those(all, func(v *Venue) bool { return v != nil })
+	if len(all) == 0 {
+		return nil
+	}
+	venue := *all[0]
+	if with, ok := First(all, func(v *Venue) bool { return len(v.Engines) > 0 }); ok {
+		venue.Engines = with.Engines
+	}
+	return &venue
 }
 
 // line is a line of a run file.

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -112,9 +113,10 @@ func TestVenueIsTheFirstKnown(t *testing.T) {
 		"of the run":    {first, resumed(nil, second), first},
 		"of a resume":   {nil, resumed(nil, first, second, nil), first},
 		"nothing given": {second, resumed(first), second},
+		"its engines":   {first, resumed(second, &record.Venue{Engines: []string{"a"}}, &record.Venue{Engines: []string{"b"}}), &record.Venue{Expect: "vxlan", Engines: []string{"a"}}},
 	} {
 		f := record.File{Run: record.Run{Settings: record.Settings{Venue: c.run}}, Resumes: c.resumes}
-		if got := f.Venue(); got != c.want {
+		if got := f.Venue(); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}

@@ -193,8 +193,9 @@ func sameVenue(was, is *record.Venue) error {
 			return usagef("--resume: the run began without %s; leave it out", flag)
 		}
 	}
-	if began := strings.Join(was.Engines, " --docker-host "); len(was.Engines) > 0 && !slices.Equal(was.Engines, is.Engines) {
-		return usagef("--resume: the run began with --docker-host %s; give the same, in this order", began)
+	// Where there is none now, it is said why when the engine is dialled.
+	if began := strings.Join(was.Engines, " --docker-host "); len(was.Engines) > 0 && len(is.Engines) > 0 && !slices.Equal(was.Engines, is.Engines) {
+		return usagef("--resume: the run began with --docker-host %s; give the same, in this order, or have the docker command use that engine again", began)
 	}
 	return nil
 }
