@@ -254,10 +254,13 @@ func chartName(where, title string, names map[string]int) string {
 	place, own := fileName(where), fileName(title)
 	place = place[:min(len(place), max(0, longestFileName-len(own)-1))] // what the figure shows tells charts apart
 	name := strings.Trim(strings.Trim(place, "-")+"-"+own, "-")
-	if names[name]++; names[name] > 1 {
-		name += fmt.Sprintf("-%d", names[name])
+	free := name
+	for names[free] > 0 {
+		names[name]++
+		free = fmt.Sprintf("%s-%d", name, names[name])
 	}
-	return name
+	names[free]++
+	return free
 }
 
 // fileName makes a short name of lower-case letters, digits and dashes. Microseconds become us.

@@ -294,10 +294,11 @@ func (t table) piece(from, to, width int, color bool) (g grid, narrow bool) {
 		return out.grid(), false
 	}
 	for i := range out.shown {
+		narrow = narrow || out.shown[i][valueSpread]
 		out.shown[i][valueSpread] = false
 	}
 	out.cutNames(out.width() - width)
-	return out.grid(), true
+	return out.grid(), narrow
 }
 
 // cutNames shortens the first names, so that their column is narrower by the number of columns over.
