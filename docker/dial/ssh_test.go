@@ -98,7 +98,7 @@ func TestSSHSays(t *testing.T) {
 	for script, reason := range map[string]string{
 		"echo Warning >&2; echo 'docker: command not found' >&2; exit 127": "ssh says: docker: command not found",
 		"printf 'Permission denied (publickey).\\r\\n' >&2; exit 255":      "ssh says: Permission denied (publickey).",
-		"echo 'Host key verification failed.' >&2; exit 255":              "ssh says: Host key verification failed.",
+		"echo 'Host key verification failed.' >&2; exit 255":               "ssh says: Host key verification failed.",
 		"exit 3": "ssh ended without a message: exit status 3",
 		"exec <&-; sleep 0.2; echo late >&2; exit 1": "ssh says: late",
 		"exit 0":                          "it ends the connection without an answer",
