@@ -149,6 +149,14 @@ func TestComplaints(t *testing.T) {
 	iferr.Error(t, complaint("[  3] WARNING: ack of last datagram failed.\n"))
 }
 
+// TestJitterOfAFlowThatStalls has a flow receive nothing in the last second of its window.
+func TestJitterOfAFlowThatStalls(t *testing.T) {
+	f, err := cut([]interval{{end: 1, received: 5, jitter: 9}, {start: 1, end: 2, received: 5, jitter: 2}, {start: 2, end: 3}}, 1, 2)
+	if err != nil || f.jitter != 2 {
+		t.Errorf("%v, %v", f.jitter, err)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	files, err := filepath.Glob("testdata/2.1.8/*.txt")
 	if err != nil || len(files) == 0 {

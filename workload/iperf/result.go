@@ -168,7 +168,10 @@ func cut(intervals []interval, lead, window int) (f figures, err error) {
 			continue
 		}
 		f.add(v)
-		f.jitter, f.cwnd, f.rtt, f.rttVar = v.jitter, v.cwnd, v.rtt, v.rttVar
+		f.cwnd, f.rtt, f.rttVar = v.cwnd, v.rtt, v.rttVar
+		if v.received > 0 { // otherwise it prints a jitter of 0
+			f.jitter = v.jitter
+		}
 	}
 	if next < lead+window {
 		return f, fmt.Errorf("no interval from %d to %d s", next, next+1)
