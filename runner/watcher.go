@@ -392,8 +392,8 @@ func stretched(m record.MachineCPU, by float64) record.MachineCPU {
 
 // foreignWork warns of foreign work in a trial that runs on this machine only.
 func (w *watcher) foreignWork(use record.CPUUse, window time.Duration) []record.Warning {
-	if w.at.of != nil || len(use.Machine.PerCPU) == 0 {
-		return nil // foreign work on other machines is not known as precisely, and none is where nothing is known
+	if w.at.of != nil {
+		return nil // foreign work on other machines is not known as precisely
 	}
 	timely, _ := w.timely()
 	turns := record.Those(w.turns, timely)
