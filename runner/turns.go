@@ -477,6 +477,18 @@ func (p *player) finish(ctx context.Context, first time.Time) error {
 	if err := p.complete(ctx, p.together, total); err != nil {
 		return err
 	}
+	p.t.Slices = p.slicesFrom(first)
+	if wrong, common := p.astray(); p.t.Status == record.OK && wrong != "" {
+		p.t.Status, p.t.Reason = record.Invalid, wrong
+		if common {
+			p.behind = wrong
+		}
+	}
+	return nil
+}
+
+// slicesFrom returns what was measured in each turn that counts. Times count from first.
+func (p *player) slicesFrom(first time.Time) (all []record.Slice) {
 	timely, known := p.watch.timely()
 	known = known && p.t.CPU.Machine.Known()
 	for i, one := range p.each[plan.Cold:] {
@@ -488,15 +500,9 @@ func (p *player) finish(ctx context.Context, first time.Time) error {
 		if use := p.watch.turns[i]; known && timely(use) {
 			s.CPU = p.watch.spent(use, p.t.CPU.Idle)
 		}
-		p.t.Slices = append(p.t.Slices, s)
+		all = append(all, s)
 	}
-	if wrong, common := p.astray(); p.t.Status == record.OK && wrong != "" {
-		p.t.Status, p.t.Reason = record.Invalid, wrong
-		if common {
-			p.behind = wrong
-		}
-	}
-	return nil
+	return all
 }
 
 // spans returns what the hops had counted at the edges of the turns, without those that were read when a turn had begun, unless
