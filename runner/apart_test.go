@@ -15,6 +15,7 @@ import (
 	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/sampler"
+	"nettoll/workload"
 )
 
 // idling returns a snapshot of a machine with one CPU at a second of an invented clock, after the
@@ -57,9 +58,17 @@ func TestMachinesApart(t *testing.T) {
 		t.Errorf("CPUs %+v, want %+v", cpus, want)
 	}
 	// The second one's agent answers late, so that more of what it does is seen.
-	late := []turnUse{{from: edge{machines: from}, to: edge{machines: []sampler.Snapshot{to[0], idling(5, 2)}}}}
-	if sum, apart, seconds, err := m.use(late); err != nil || seconds != 2 || math.Abs(sum.Busy-2.5) > 1e-9 || math.Abs(apart[1].Busy-1) > 1e-9 {
-		t.Errorf("%v s busy in %v s, of which %+v, %v", sum.Busy, seconds, apart, err)
+	twice := idling(5, 2) // of 4 s: 1.5 s busy, of which 1 s on packets
+	twice.CPUs[0] = procfs.CPUStat{Idle: 2, SoftIRQ: 1, Steal: 0.5}
+	from[0].Clock, to[0].Clock = sampler.ClockTimerList, sampler.ClockTimerList // finer than the other one's
+	late := []turnUse{{from: edge{machines: from}, to: edge{machines: []sampler.Snapshot{to[0], twice}}}}
+	sum, apart, seconds, err := m.use(late)
+	if err != nil || seconds != 2 || sum.Clock != sampler.ClockStat ||
+		!slices.Equal([]float64{sum.Busy, sum.Softirq, sum.Steal, sum.PerCPU[1].Idle, apart[1].Busy}, []float64{2.25, 0.5, 0.25, 1, 0.75}) {
+		t.Errorf("in %v s: %+v, of which %+v, %v", seconds, sum, apart, err)
+	}
+	if idle, watched := m.idle(); math.Abs(idle-0.15) > 1e-9 || watched != 0.4 {
+		t.Errorf("%v CPU seconds a second when idle, watched for %v s", idle, watched)
 	}
 	client, server := &AgentEndpoint{Endpoint: named("c")}, &AgentEndpoint{Endpoint: named("s")}
 	m.of = map[*AgentEndpoint]*machine{client: b, server: a}
@@ -139,6 +148,21 @@ func TestTurnsThatWereReadLate(t *testing.T) {
 	if got := w.spent(turnUse{from: second.from, to: second.to}, 0.2); got != nil {
 		t.Errorf("%v CPU seconds in a turn in which nothing crossed", *got)
 	}
+	// A slice has all of its flows, and such a cost if it was read in time and the trial has one.
+	one := workload.Result{Flows: []record.Flow{{Bytes: 1, Transactions: 2}, {Bytes: 3, Transactions: 4}}}
+	w.turns = []turnUse{second, {from: read(4, 1, -1), to: read(5, 1.4, 0.1), crossed: 300, counted: 225, window: 0.75}}
+	p := &player{attempt: &attempt{watch: &w, t: &record.Trial{CPU: &record.CPUUse{}}}, each: []workload.Result{{}, one, one}, begins: make([]time.Time, 3)}
+	for _, known := range []bool{false, true} {
+		all := p.slicesFrom(time.Time{})
+		if len(all) != 2 || (all[0].CPU != nil) != known || all[1].CPU != nil || all[1].Bytes != 4 || all[1].Transactions != 6 {
+			t.Errorf("the trial's cost is known: %v; slices are %+v", known, all)
+		}
+		p.t.CPU.Machine.PerCPU = make([]record.CPUSample, 1)
+	}
+	e := read(0, 0, 0.5) // of the first of two machines
+	if e.lateBy(-time.Second); !e.late || e.by != 0.5 {
+		t.Errorf("late: %v, by %v s, want 0.5", e.late, e.by)
+	}
 	// Machines are told apart even so.
 	late := func(second, idle float64) edge {
 		e := edge{machines: []sampler.Snapshot{idling(second, idle), idling(second, idle)}}
@@ -161,11 +185,11 @@ func TestShareOfTheWindowInATurn(t *testing.T) {
 	}
 	w := watcher{
 		at:      &machines{all: []*machine{{name: "a", idle: idle}, {name: "b", idle: idle}}},
-		daemons: []network.Daemon{{Name: "flanneld"}}, served: []served{{NodeDaemons: network.NodeDaemons{Names: []string{"kubelet"}}}},
+		daemons: []network.Daemon{{Name: "flanneld", Host: "h1"}}, served: []served{{NodeDaemons: network.NodeDaemons{Names: []string{"kubelet"}}}},
 		turns: []turnUse{{from: read(0, 0, 0), to: read(1, 0.2, 0.4), crossed: 100, counted: 75, window: 0.5}},
 	}
 	use, doubts, err := w.use(0.5, 0.6)
-	if err != nil || len(doubts) > 0 || len(use.Hosts) != 2 || len(use.Daemons) != 1 || len(use.NodeDaemons) != 1 {
+	if err != nil || len(doubts) > 0 || len(use.Hosts) != 2 || len(use.Daemons) != 1 || use.Daemons[0].Host != "h1" || len(use.NodeDaemons) != 1 {
 		t.Fatalf("%+v, %v, %v", use, doubts, err)
 	}
 	one := 0.75*0.5 + 0.3*0.5 // of a machine

@@ -76,12 +76,22 @@ func TestWhatASocketHeldProvesNothing(t *testing.T) {
 // TestSocketsHoldWhatTheirMachinesAllow checks that a turn of streams proves nothing with as much payload as their sockets hold.
 func TestSocketsHoldWhatTheirMachinesAllow(t *testing.T) {
 	for rmem, each := range map[string]uint64{"": 6 << 20, "4096 131072 6291456": 6 << 20, "4096 131072 33554432": 32 << 20} {
-		p := &player{attempt: &attempt{t: &record.Trial{Endpoints: []record.Endpoint{{}, {Sysctls: map[string]string{"net.ipv4.tcp_rmem": rmem}}}}}}
+		p := &player{attempt: &attempt{t: &record.Trial{Endpoints: []record.Endpoint{{}, {Sysctls: map[string]string{"net.ipv4.tcp_rmem": rmem}}, {Sysctls: map[string]string{"net.ipv4.tcp_rmem": "4096 8192 65536"}}}}}}
 		for _, flows := range []int{1, 4} {
 			turn := workload.Result{Flows: make([]record.Flow, flows)}
 			if got, want := p.leastToProve(turn), each*uint64(flows); got != want {
 				t.Errorf("tcp_rmem %q, %d streams: %d, want %d", rmem, flows, got, want)
 			}
+		}
+	}
+}
+
+// TestPayloadLingers has payload on its way after some turns. The first one, which does not count, is none of them.
+func TestPayloadLingers(t *testing.T) {
+	late := workload.Result{Warnings: []record.Warning{{Code: workload.WarnOverran}}}
+	for want, each := range map[bool][]workload.Result{true: {{}, late, {}, late}, false: {late, late, {}}} {
+		if got := (&player{each: each}).lingers(); got != want {
+			t.Errorf("after most of %+v: %v", each, got)
 		}
 	}
 }
@@ -92,18 +102,21 @@ func TestLittleOfAStreamOnAnothersNetwork(t *testing.T) {
 	other := &player{attempt: &attempt{t: &record.Trial{Cell: record.Cell{Network: "veth"}}, proof: &proof{hops: []network.Hop{hop("h1/w0", network.Device, false)}}}}
 	p := &player{attempt: &attempt{t: &record.Trial{}, proof: &proof{hops: []network.Hop{hop("h1/v0", network.Device, false)}, pairs: [][]int{{0}}}}}
 	p.each = []workload.Result{{}, {Crossed: []workload.Crossed{{Bytes: payload}}}}
-	for _, byIP := range []bool{false, true} { // what the other network's device counts, or what IP receives by it
+	const said = "in turn 1 of 1: 1048576 bytes crossed h1/w0 of veth, although it was not that network's turn"
+	for by, want := range map[string]string{"its device": said, "IP": said, "another device": ""} {
 		at := func(n uint64) turnEdge {
 			others := bytes(n)
-			if byIP {
+			switch by {
+			case "IP":
 				others = network.Count{IP: 1 + n}
+			case "another device": // in its place; each has counted from its beginning on
+				others.At.Index = int(n)
 			}
 			return turnEdge{hops: map[*player][]network.Count{p: {bytes(n)}}, firsts: map[*player]network.Count{other: others}}
 		}
 		p.readings = []turnReading{{before: at(0), after: at(payload)}}
-		const want = "in turn 1 of 1: 1048576 bytes crossed h1/w0 of veth, although it was not that network's turn"
 		if got, _ := p.astray(); got != want {
-			t.Errorf("counted by IP %v: %q, want %q", byIP, got, want)
+			t.Errorf("counted by %s: %q, want %q", by, got, want)
 		}
 	}
 }
@@ -143,6 +156,11 @@ func TestDevicesThatSeveralNetworksCross(t *testing.T) {
 			}
 		})
 	}
+	absent := card
+	absent.Absent = true
+	if (&proof{hops: []network.Hop{absent}}).crosses(card) {
+		t.Error("the payload crosses a device that it must not cross")
+	}
 }
 
 // TestSlowStreamOverAnotherCard has a stream cross another card than the one that its path names and that all networks of the machines
@@ -152,26 +170,35 @@ func TestSlowStreamOverAnotherCard(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		crosses uint64 // of the payload of each turn
+		oneWay  bool   // nothing crosses back
 		common  bool
 		apart   []int // turns that are not judged
 		want    string
 	}{
-		{"its own", payload, true, nil, ""},
-		{"another", 0, true, nil, "in its turns together: path not proved: 0 bytes crossed h1/ens1, the payload was 15625000"},
-		{"another, and the first device of others, too", 0, false, nil, "in its turns together: path not proved: 0 bytes crossed h1/ens1, the payload was 15625000"},
-		{"another, and what sockets held may be all", 0, true, []int{1, 3}, ""},
+		{"its own", payload, false, true, nil, ""},
+		{"its own in one direction", payload, true, true, nil, "in its turns together: path not proved: 0 packets crossed h1/ens1 in one of the two directions, at least 390625 must have"},
+		{"another", 0, false, true, nil, "in its turns together: path not proved: 0 bytes crossed h1/ens1, the payload was 15625000"},
+		{"another, and the first device of others, too", 0, false, false, nil, "in its turns together: path not proved: 0 bytes crossed h1/ens1, the payload was 15625000"},
+		{"another, and what sockets held may be all", 0, false, true, []int{1, 3}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			card := hop("h1/ens1", network.Device, false)
 			card.Common, card.Device = c.common, "card"
 			tunnel := hop("h1/vxlan0", network.Device, false)
-			other := &player{attempt: &attempt{t: &record.Trial{}, proof: &proof{hops: []network.Hop{tunnel, card}}}}
+			other := &player{attempt: &attempt{t: &record.Trial{}, proof: &proof{hops: []network.Hop{tunnel}}}}
+			if !c.common {
+				other.proof.hops = append(other.proof.hops, card)
+			}
 			p := &player{attempt: &attempt{t: &record.Trial{}, proof: &proof{hops: []network.Hop{card}, pairs: [][]int{{0}}}}, each: []workload.Result{{}}} // cold
 			p.proof.among([]*proof{other.proof})
 			counted := uint64(0)
 			for i := range turns {
 				at := func() turnEdge {
-					return turnEdge{late: slices.Contains(c.apart, i), hops: map[*player][]network.Count{p: {bytes(counted)}}, firsts: map[*player]network.Count{other: bytes(5)}}
+					own := bytes(counted)
+					if c.oneWay {
+						own.InPackets, own.InBytes = 0, 0
+					}
+					return turnEdge{late: slices.Contains(c.apart, i), hops: map[*player][]network.Count{p: {own}}, firsts: map[*player]network.Count{other: bytes(5)}}
 				}
 				before := at()
 				counted += c.crosses

@@ -3,8 +3,10 @@ package runner
 import (
 	"math"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/record"
 	"nettoll/sampler"
@@ -46,6 +48,21 @@ func TestEveryTrialKeepsItsCost(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestBaselinesOfARound checks that the idle machine that is watched counts in the next round and in the whole run, and that other
+// machines are watched anew.
+func TestBaselinesOfARound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cpu, err := sampler.NewCPU("/proc", "/sys")
+		iferr.Fatal(t, err)
+		r := &Runner{cpu: cpu, distant: map[string]*sampler.Baseline{"b": {Busy: 1, Watched: 1}}}
+		iferr.Fatal(t, r.watchIdle(t.Context(), time.Second))
+		iferr.Fatal(t, r.baseline(t.Context()))
+		if r.idle.Watched <= 0 || r.watched != r.idle || r.ahead.Watched != 0 || r.idleOf("b").Watched != 0 {
+			t.Errorf("in the round %+v, in the run %+v, for the next round %+v, elsewhere %+v", r.idle, r.watched, r.ahead, r.idleOf("b"))
+		}
+	})
 }
 
 // TestReadingsAreAsLateAsTheirDaemons has a machine that was read for the network of the turn before. What is read only now, such as
@@ -112,14 +129,14 @@ func TestPartsOfTransactionsCost(t *testing.T) {
 	}
 }
 
-// TestRestingDaemons checks what a daemon is said to use while other networks have their turns, depending on which
-// readings were late.
+// TestRestingDaemons checks what a daemon, beside one that does nothing, is said to use while other networks have their turns,
+// depending on which readings were late.
 func TestRestingDaemons(t *testing.T) {
 	at := func(second, used float64, late bool) edge {
 		now := time.Unix(0, int64(second*1e9))
 		return edge{
 			machines: []sampler.Snapshot{idling(second, 0)}, late: late,
-			daemons: []sampler.ProcessTime{sampler.Used(now, time.Duration(used*1e9))},
+			daemons: []sampler.ProcessTime{sampler.Used(now, time.Duration(used*1e9)), sampler.Used(now, 0)},
 		}
 	}
 	for name, c := range map[string]struct {
@@ -133,7 +150,7 @@ func TestRestingDaemons(t *testing.T) {
 		"in its own, once of twice": {[]turnUse{{from: at(0, 0, false), to: at(1, 1, false)}, {from: at(5.1, 1.6, true), to: at(6, 3, false)}, {from: at(8, 3.25, false), to: at(9, 4, false)}}, 0.25, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &watcher{daemons: []network.Daemon{{Name: "d"}}, turns: c.turns}
+			w := &watcher{daemons: []network.Daemon{{Name: "d"}, {Name: "e"}}, turns: c.turns}
 			got := w.resting()
 			if got == nil {
 				got = &record.Resting{}

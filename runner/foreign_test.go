@@ -33,6 +33,7 @@ func TestWorkOfOthersIsDoubted(t *testing.T) {
 		{"transactions, most of whose time is between processes", 1.1, 0.01, 0.2, 0.2, 80_000, time.Second, ""},
 		{"a machine that is always half busy", 1.6, 0.9, 0.2, 0.1, 10_000, time.Second, ""},
 		{"clocks of ticks in a short window", 0.13, 0, 0.02, 0.02, 1000, 100 * time.Millisecond, ""},
+		{"much work on packets, by ticks", 1.25, 0, 0, 1, 0, time.Second, ""}, // of two CPUs: ±2√(100+4) ticks
 		{"a process on one CPU", 1.9, 0.02, 0.2, 0.2, 9_000, time.Second, "something else on the machine used 1 CPU seconds per second during the trial"},
 		{"half of one", 1.4, 0.02, 0.2, 0.2, 9_000, time.Second, "something else on the machine used 0.53 CPU seconds per second during the trial"},
 		{"in a long window even less", 5, 0.02, 1, 0.5, 20_000, 5 * time.Second, "something else on the machine used 0.26 CPU seconds per second during the trial"},
@@ -61,13 +62,37 @@ func TestSwitchesOfTurnsThatCount(t *testing.T) {
 		return e
 	}
 	use := record.CPUUse{Machine: record.MachineCPU{Busy: 0.6, PerCPU: make([]record.CPUSample, 1)}}
-	for switches, foreign := range map[uint64]bool{60_000: true, 240_000: false} { // half of them count: 0.15 and 0.6 CPU seconds
+	for switches, foreign := range map[uint64]bool{120_000: true, 240_000: false} { // half of them count: 0.3 and 0.6 CPU seconds
 		w := &watcher{at: &machines{all: []*machine{{}}}, turns: []turnUse{
 			{from: at(0, 1000, -1), to: at(1, 1000+switches, -1), crossed: 200, counted: 100, window: 1},
 			{from: at(2, 0, -1), to: at(3, 1e6, time.Second), crossed: 200, counted: 100, window: 1},
 		}}
 		if got := w.foreignWork(use, time.Second); len(got) > 0 != foreign {
 			t.Errorf("%d switches: %+v", switches, got)
+		}
+	}
+}
+
+// TestPacketsOfOthersAreDoubted has a container without a part in the trial, whose port had counted 1000 packets before, and an end
+// that received 500 packets for everybody.
+func TestPacketsOfOthersAreDoubted(t *testing.T) {
+	for _, c := range []struct {
+		port   uint64 // what it has counted afterwards
+		device string // of the end
+		said   string
+	}{
+		{1050, "lo", ""}, // from other processes of the machine
+		{1200, "lo", "200 packets crossed h1/veth7, which leads to a container that takes no part in the trial"},
+		{1050, "eth0", "h1c1 received 500 broadcast, multicast or ping packets"},
+	} {
+		tr := &record.Trial{Endpoints: []record.Endpoint{{Name: "h1c1", Device: c.device}}, Counters: map[string]uint64{"h1c1/IpExtInMcastPkts": 500}}
+		before, after := map[string]port{"h1/veth7": {packets: 1000}}, map[string]port{"h1/veth7": {packets: c.port}}
+		got := ""
+		for _, w := range foreignTraffic(tr, &proof{}, before, after, 1, time.Second) {
+			got += w.Text
+		}
+		if !strings.HasPrefix(got, c.said) || (got == "") != (c.said == "") {
+			t.Errorf("%+v: %q", c, got)
 		}
 	}
 }
@@ -166,18 +191,24 @@ func TestSilenceThatIsNotKnown(t *testing.T) {
 	}
 }
 
-// TestSilenceOfOtherMachines checks that the CPU time of this machine is not taken for that of others.
+// TestSilenceOfOtherMachines checks that the CPU time of this machine is not taken for that of others: 1.5 s in two seconds, less 0.5 s
+// of nettoll's own and 0.25 s when idle. Packets count from when the network was built.
 func TestSilenceOfOtherMachines(t *testing.T) {
 	began := time.Now()
-	none, one := 0.0, 1.0
+	used, one := 0.75, 1.0
 	for distant, want := range map[bool]record.Settle{
-		false: {Wait: 1, CPU: &none, Packets: 7, Silent: true, RestPackets: 2, RestCPU: &one},
-		true:  {Wait: 1, Packets: 7, Silent: true, RestPackets: 2},
+		false: {Wait: 2, CPU: &used, Packets: 7, Silent: true, RestPackets: 2, RestCPU: &one},
+		true:  {Wait: 2, Packets: 7, Silent: true, RestPackets: 2},
 	} {
-		s := &session{r: &Runner{}, network: &network.Network{Distant: distant}}
-		got := s.settled(moment{at: began}, moment{at: began.Add(time.Second), packets: 7}, rest{packets: 2, cpu: 1}, true)
+		s := &session{r: &Runner{idle: sampler.Baseline{Busy: 0.25, Watched: 2}}, network: &network.Network{Distant: distant}, born: moment{packets: 3}}
+		from, to := moment{at: began, packets: 5, cpu: idling(0, 0), own: 1}, moment{at: began.Add(2 * time.Second), packets: 10, cpu: idling(2, 0.5), own: 1.5}
+		got := s.settled(from, to, rest{packets: 2, cpu: 1}, true)
 		if diff := cmp.Diff(&want, got); diff != "" {
 			t.Errorf("on other machines: %v: %s", distant, diff)
 		}
+	}
+	// A few packets in a very short time are no storm.
+	if got := (&session{r: &Runner{}}).rest(moment{at: began}, moment{at: began.Add(time.Millisecond), packets: 50}); got.packets != 500 {
+		t.Errorf("50 packets in a millisecond are %v per second, want 500", got.packets)
 	}
 }

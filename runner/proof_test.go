@@ -145,6 +145,7 @@ func TestUnshaped(t *testing.T) {
 		{record.TCPStream, 1e6, 2, 250e3, 1, ""}, // a burst
 		{record.TCPStream, 500e6, 1, 1e9, 1, ""},
 		{record.TCPBidir, 500e6, 2, 125e6, 1, ""},
+		{record.TCPBidir, 500e6, 2, 190e6, 1, "the link should let through 500 Mbit/s, and 760 Mbit/s of payload crossed it: it is no longer shaped, or its flows were not counted at the same time"},
 		{record.TCPStream, 0, 2, 1e9, 1, ""},
 	} {
 		tr := record.Trial{Cell: record.Cell{Workload: c.workload, Hosts: c.hosts}, Window: 1}
@@ -424,6 +425,11 @@ func TestDevicesThatAreJoinedToOthers(t *testing.T) {
 	if got := moved(hops, []network.Count{{At: was}}, []network.Count{{At: other}}, name); got != "the other end of h1/veth1 is now a different device" {
 		t.Errorf("%q", got)
 	}
+	other = was
+	other.Kind = "macvlan"
+	if got := moved(hops, []network.Count{{At: was}}, []network.Count{{At: other}}, name); got != "h1/veth1 was recreated" {
+		t.Errorf("%q", got)
+	}
 	was.Master = 0
 	if got := moved(hops, []network.Count{{At: was}}, []network.Count{{At: network.Joint{Kind: "veth", Index: 3, Peer: 5, Home: 1, Master: 9}}}, name); got != "h1/veth1 has become a port of h1's br1" {
 		t.Errorf("%q", got)
@@ -439,6 +445,28 @@ func TestRoutesThatChange(t *testing.T) {
 	} {
 		if got := rerouted(map[string]string{"h1: default": "via 198.18.0.2 dev eth0 (2)"}, now); got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestSettingsThatChange has a setting of an end, or of a device on the path, be another one after a trial.
+func TestSettingsThatChange(t *testing.T) {
+	ends := func(qdisc string) []record.Endpoint {
+		return []record.Endpoint{{Name: "h1c1", Device: "eth0", MTU: 1500, Qdisc: qdisc}}
+	}
+	for _, c := range []struct {
+		qdisc string
+		mtu   int
+		want  string
+	}{
+		{"noqueue", 1500, ""},
+		{"fq", 1500, "the network was changed: the qdisc of h1c1/eth0 was noqueue at first, and is fq now"},
+		{"noqueue", 1400, "the network was changed: the MTU of h1/br0 was 1500 at first, and is 1400 now"},
+	} {
+		s := &session{had: map[string]string{}}
+		p := &proof{hops: []network.Hop{{Name: "h1/br0"}}, before: []network.Count{{MTU: 1500}}, after: []network.Count{{MTU: c.mtu}}}
+		if got := s.altered(p, ends("noqueue"), ends(c.qdisc)); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
 }

@@ -80,18 +80,23 @@ func TestTrialFailsWithOneLineThatSaysWhy(t *testing.T) {
 	}
 }
 
-func TestPayloadThatLeftNoTraceIsInvalid(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(&way{name: "bridge"})
-		b.Settings.MaxRounds = 1
-		b.tool.change = func(_ int64, r *workload.Result) { r.Crossed[0].Bytes = 5000 } // 1000 of them crossed
-		end, err := b.run(t, t.Context())
-		ends(t, end, err, record.EndMaxRounds, 1)
-		want := "path not proved: 1000 bytes crossed h1/br0, the payload was 5000"
-		if tr := b.trials[0]; tr.Status != record.Invalid || tr.Reason != want {
-			t.Errorf("%s with reason %q, want invalid with %q", tr.Status, tr.Reason, want)
-		}
-	})
+func TestPayloadThatCannotHaveCrossedIsInvalid(t *testing.T) {
+	for want, change := range map[string]func(*workload.Result){
+		"path not proved: 1000 bytes crossed h1/br0, the payload was 5000":                  func(r *workload.Result) { r.Crossed[0].Bytes = 5000 }, // 1000 of them crossed
+		"the link should let through 1 Mbit/s, and 80 Mbit/s of payload crossed it: it is ": func(r *workload.Result) { r.Bytes = 10e6 },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBench(&way{name: "bridge"})
+			b.Cells[0].Hosts, b.Cells[0].Underlay = 2, "rate=1mbit"
+			b.Settings.MaxRounds = 1
+			b.tool.change = func(_ int64, r *workload.Result) { change(r) }
+			end, err := b.run(t, t.Context())
+			ends(t, end, err, record.EndMaxRounds, 1)
+			if tr := b.trials[0]; tr.Status != record.Invalid || !strings.HasPrefix(tr.Reason, want) {
+				t.Errorf("%s with reason %q, want invalid with %q", tr.Status, tr.Reason, want)
+			}
+		})
+	}
 }
 
 // TestConnectionsUnderAnotherCongestionControl has a tool report the kernel's congestion control of its

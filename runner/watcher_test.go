@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"nettoll/internal/testutil/iferr"
+	"nettoll/network"
 	"nettoll/plan"
 	"nettoll/platform"
 	"nettoll/record"
@@ -131,8 +134,9 @@ func TestContainersOfWhichOneDoesNotTell(t *testing.T) {
 
 // rested is traffic of two pairs, each of two flows, of whose payload two thirds cross in the windows, except in turns that do not count.
 type rested struct {
-	w   *world
-	job workload.Job
+	w      *world
+	job    workload.Job
+	change func(each []workload.Result, together *workload.Result) // what is reported; may be nil
 }
 
 func (rested) Notice() time.Duration    { return 0 }
@@ -155,7 +159,26 @@ func (r rested) Turns(_ context.Context, when workload.Turns) (each []workload.R
 		r.w.crossed.Add(one.Crossed[0].Bytes + one.Crossed[1].Bytes)
 	}
 	together.Metrics, together.Flows = metrics, each[len(each)-1].Flows
+	if r.change != nil {
+		r.change(each, &together)
+	}
 	return each, together, nil
+}
+
+// inThreeTurns returns a bench whose networks have three turns each of such traffic.
+func inThreeTurns(change func(each []workload.Result, together *workload.Result), ways ...*way) *bench {
+	b := newBench(ways...)
+	for i := range b.Cells {
+		b.Cells[i].Clients = 2
+	}
+	tool := b.Tools["fake"]
+	tool.Drives[0].Turns = true
+	tool.Stand = func(_ context.Context, job workload.Job) (workload.Standing, error) {
+		return rested{b.w, job, change}, nil
+	}
+	b.Tools["fake"] = tool
+	b.Settings.Turns, b.Settings.Congestion, b.Settings.MaxRounds, b.Settings.Duration = true, "cubic", 1, 0.3
+	return b
 }
 
 // TestFiguresOfTurnsAreThoseOfTheirWindows checks the slices of a trial, and the CPU time of its containers: from one edge of a turn to
@@ -164,17 +187,7 @@ func TestFiguresOfTurnsAreThoseOfTheirWindows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		share := func(name string) platform.Endpoint { return &busy{place(name), began} }
-		b := newBench(&way{name: "host", endpoint: share}, &way{name: "bridge", endpoint: share})
-		for i := range b.Cells {
-			b.Cells[i].Clients = 2
-		}
-		tool := b.Tools["fake"]
-		tool.Drives[0].Turns = true
-		tool.Stand = func(_ context.Context, job workload.Job) (workload.Standing, error) {
-			return rested{w: b.w, job: job}, nil
-		}
-		b.Tools["fake"] = tool
-		b.Settings.Turns, b.Settings.Congestion, b.Settings.MaxRounds, b.Settings.Duration = true, "cubic", 1, 0.3
+		b := inThreeTurns(nil, &way{name: "host", endpoint: share}, &way{name: "bridge", endpoint: share})
 		end, err := b.run(t, t.Context())
 		ends(t, end, err, record.EndMaxRounds, 1)
 		turn, first := plan.TurnOf(record.TCPStream, false), math.Inf(1)
@@ -198,6 +211,63 @@ func TestFiguresOfTurnsAreThoseOfTheirWindows(t *testing.T) {
 			t.Errorf("%d trials, of which the first slice is at %v s", len(b.trials), first)
 		}
 	})
+}
+
+// TestWhatIsNotKnownOfTurns has turns of networks with a daemon of which not everything can be said.
+func TestWhatIsNotKnownOfTurns(t *testing.T) {
+	for name, c := range map[string]struct {
+		change        func(each []workload.Result, together *workload.Result)
+		slow          bool // it takes longer to read containers than there is until the next turn
+		cost, resting bool // whether these are known: what the traffic cost, and what the daemon uses when it rests
+		code, fails   string
+	}{
+		"all is known": {cost: true, resting: true},
+		"payload was on its way when turns had ended": {cost: true, change: func(_ []workload.Result, together *workload.Result) {
+			together.Warnings = []record.Warning{{Code: workload.WarnOverran}}
+		}, code: workload.WarnOverran},
+		"clients spin":  {resting: true, change: func(_ []workload.Result, together *workload.Result) { together.Spins = true }, code: "spinning-generator"},
+		"read too late": {slow: true, code: "cpu-late"},
+		"nothing crossed": {fails: "nothing crossed in 3 turns", change: func(each []workload.Result, _ *workload.Result) {
+			for i := range each {
+				clear(each[i].Crossed)
+			}
+		}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			end := func(name string) platform.Endpoint {
+				if c.slow {
+					return &counted{place(name), began, 0.5, nil}
+				}
+				return &busy{place(name), began}
+			}
+			change := func(each []workload.Result, together *workload.Result) {
+				together.Client.User = 0.1
+				if c.change != nil {
+					c.change(each, together)
+				}
+			}
+			daemons := []network.Daemon{{Name: "daemon", Host: "h1", PID: os.Getpid()}}
+			b := inThreeTurns(change, &way{name: "host", endpoint: end, daemons: daemons}, &way{name: "bridge", endpoint: end, daemons: daemons})
+			_, err := b.run(t, t.Context())
+			iferr.Fatal(t, err)
+			if len(b.trials) != 2 {
+				t.Fatalf("%s: %d trials", name, len(b.trials))
+			}
+			for _, tr := range b.trials {
+				if c.fails != "" {
+					if tr.Status != record.Failed || tr.Reason != c.fails {
+						t.Errorf("%s: %s, %q", name, tr.Status, tr.Reason)
+					}
+					continue
+				}
+				_, cost := tr.Metrics[record.CPUPerGB]
+				if tr.Status != record.OK || cost != c.cost || (tr.CPU.Resting != nil) != c.resting || c.code != "" && !slices.ContainsFunc(tr.Warnings, func(w record.Warning) bool { return w.Code == c.code }) {
+					t.Errorf("%s: %s, %q: %v, %+v, %v", name, tr.Status, tr.Reason, tr.Metrics, tr.CPU, tr.Warnings)
+				}
+			}
+		})
+	}
 }
 
 // busy is an endpoint that uses half of a CPU from its beginning on.
