@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -60,6 +61,10 @@ func TestUseIsNeverNegative(t *testing.T) {
 	want := record.MachineCPU{Busy: 0.99, Clock: ClockStat, PerCPU: []record.CPUSample{{CPU: 0}, {CPU: 1, Idle: 1.01}}}
 	if diff := cmp.Diff(want, got, nearly); diff != "" {
 		t.Errorf("use (-want +got):\n%s", diff)
+	}
+	from.CPUs, to.CPUs = map[int64]procfs.CPUStat{0: {}}, map[int64]procfs.CPUStat{0: {Idle: 1.01}}
+	if got, err := Use(from, to, 1); err != nil || got.Busy != 0 {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 
@@ -155,16 +160,17 @@ func TestUseOfClocksThatCannotBeCompared(t *testing.T) {
 	}
 }
 
-// TestSpansTogether adds up spans of which one seems to have been idle for longer than it lasted: errors cancel in the sum.
+// TestSpansTogether adds up spans of which one seems to have been idle for longer than it lasted: errors cancel in the sum. What was
+// stolen in it is then taken for idle time.
 func TestSpansTogether(t *testing.T) {
 	idle := func(from, to, idle float64, clock string) Span {
-		s := Span{at(from, map[int64]procfs.CPUStat{0: {Idle: 5, User: 7}}), at(to, map[int64]procfs.CPUStat{0: {Idle: 5 + idle, User: 7.25}})}
+		s := Span{at(from, map[int64]procfs.CPUStat{0: {Idle: 5, User: 7}}), at(to, map[int64]procfs.CPUStat{0: {Idle: 5 + idle, User: 7.25, Steal: 0.125}})}
 		s.From.Clock, s.To.Clock = clock, clock
 		return s
 	}
 	spans := []Span{idle(1, 2, 0.5, ClockTimerList), idle(3, 4, 1.25, ClockTimerList)}
 	sum, elapsed, err := Across(spans)
-	want := record.MachineCPU{Busy: 0.25, Clock: ClockTimerList, PerCPU: []record.CPUSample{{User: 0.5, Idle: 1.75}}}
+	want := record.MachineCPU{Busy: 0.125, Steal: 0.25, Clock: ClockTimerList, PerCPU: []record.CPUSample{{User: 0.5, Steal: 0.25, Idle: 1.75}}}
 	if diff := cmp.Diff(want, sum, nearly); diff != "" || elapsed != 2 || err != nil {
 		t.Errorf("in %v s, %v (-want +got):\n%s", elapsed, err, diff)
 	}
@@ -175,9 +181,24 @@ func TestSpansTogether(t *testing.T) {
 	for _, s := range spans {
 		iferr.Fatal(t, b.Watch(s.From, s.To))
 	}
-	if math.Abs(b.Rate()-0.125) > 1e-9 {
-		t.Errorf("%v CPU seconds per second, want 0.125", b.Rate())
+	if math.Abs(b.Rate()-0.0625) > 1e-9 {
+		t.Errorf("%v CPU seconds per second, want 0.0625", b.Rate())
 	}
+	iferr.Fatal(t, b.Watch(spans[1].From, spans[1].To))
+	if math.Abs(b.Rate()+0.125/3) > 1e-9 {
+		t.Errorf("%v CPU seconds per second, want %v", b.Rate(), -0.125/3)
+	}
+}
+
+// TestAnswersAreOfTheMiddle has a container that takes a second to answer.
+func TestAnswersAreOfTheMiddle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		got, err := Container(func() (time.Duration, error) { time.Sleep(time.Second); return time.Minute, nil })
+		if err != nil || got.at.Sub(began) != time.Second/2 || got.total != 60 {
+			t.Errorf("%v s after %v, %v", got.total, got.at.Sub(began), err)
+		}
+	})
 }
 
 // TestTicksDivideTheTime checks that the parts of a process's CPU time are in the proportion of its ticks.
