@@ -112,16 +112,20 @@ func (h impossible) possible(cells []record.Cell) []record.Cell {
 }
 
 // nothing returns an error if none of the cells that the plan is about can be measured: cells of networks that are
-// compared with others, or, if there are none, any cell.
+// compared with others, or, if there are none, any cell; or if nothing can be that any of them is compared with.
 func (h impossible) nothing(cells []record.Cell) error {
 	asked := slices.DeleteFunc(slices.Clone(cells), record.Cell.IsNative)
 	if len(asked) == 0 {
 		asked = cells
 	}
-	if slices.ContainsFunc(asked, h.can) {
+	asked = h.possible(asked)
+	if slices.ContainsFunc(asked, func(c record.Cell) bool { return h.can(c.Against()) }) {
 		return nil
 	}
 	errs := record.Each(h.reasons, func(r reason) error { return errors.New(r.String()) })
+	if len(asked) > 0 {
+		return fmt.Errorf("the baseline cannot run here; name another (--baseline): %w", errors.Join(errs...))
+	}
 	return fmt.Errorf("none of this can run here: %w", errors.Join(errs...))
 }
 

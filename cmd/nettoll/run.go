@@ -51,9 +51,9 @@ Ctrl-C ends the run with a report of its trials so far; --resume resumes it.
 
 The exit status is 0 when everything that can run here has a good trial, even if single
 trials failed, which the report counts; 1 when something has no good trial, also if the time
-was too short for it, or the run failed or stopped because nothing more could be measured, or
-something that it made could not be removed, or --self-check found more false alarms than its
-level promises; 2 for a mistake in the command line or in a suite, or a run file that
+was too short for it, or only its baseline cannot run here, or the run failed or stopped because
+nothing more could be measured, or something that it made could not be removed, or --self-check
+found more false alarms than its level promises; 2 for a mistake in the command line or in a suite, or a run file that
 cannot be used; 130 when the run was interrupted.`,
 		Example: `  nettoll run
   nettoll run bridge bridge-nonf --hosts 1 --precision 2% --time-budget 5m
@@ -635,12 +635,16 @@ func pageOf(path string) string {
 	return page
 }
 
-// broken returns an error if a cell that can run here has no good trial, or if there was no time to try it. Single failed
-// trials are counted in the report, and do not change the exit status: the other trials are not affected.
+// broken returns an error if a cell that can run here has no good trial, or if there was no time to try it, or if only the baseline
+// of others cannot run here. Single failed trials are counted in the report, and do not change the exit status: the other trials are
+// not affected.
 func broken(res analysis.Result) error {
-	for _, row := range res.Rows() {
-		if row.Status != record.OK && row.Status != record.Skipped {
-			return exitError(exitFailure)
+	for _, s := range res.Scenarios {
+		alone := slices.ContainsFunc(s.Rows, func(r analysis.Row) bool { return !r.Native && r.Status == record.OK })
+		for _, row := range s.Rows {
+			if row.Status != record.OK && (row.Status != record.Skipped || row.Native && alone) {
+				return exitError(exitFailure)
+			}
 		}
 	}
 	return nil

@@ -81,6 +81,22 @@ func TestStatusOfARun(t *testing.T) {
 	}
 }
 
+// TestStatusWithoutABaseline checks that a run fails in which networks were measured, and what they are compared with cannot be.
+func TestStatusWithoutABaseline(t *testing.T) {
+	bridge := record.Cell{Network: "bridge", Hosts: 1, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: record.TCPRR}
+	host := bridge.Against()
+	for network, want := range map[record.Status]error{record.OK: exitError(exitFailure), record.Skipped: nil} {
+		trials := []record.Trial{trialThat(host, 1, record.Skipped), trialThat(bridge, 1, network)}
+		if err := broken(analysis.Analyze(&record.File{Run: record.Run{Cells: []record.Cell{host, bridge}}, Trials: trials})); err != want {
+			t.Errorf("a network that is %s: %v, want %v", network, err, want)
+		}
+	}
+	found := impossible{networks: map[string]error{"host": errors.New("no")}, reasons: []reason{{[]string{"host"}, "no"}}}
+	if err := found.nothing([]record.Cell{host, bridge}); err == nil || err.Error() != "the baseline cannot run here; name another (--baseline): host: no" {
+		t.Error(err)
+	}
+}
+
 // trialThat returns a trial of tcp_rr with a status.
 func trialThat(c record.Cell, round int, s record.Status) record.Trial {
 	tr := record.Trial{Cell: c, Round: round, Status: s, Window: 1}
