@@ -135,6 +135,15 @@ type Job struct {
 	Clock func(platform.Endpoint) string
 }
 
+// Machine identifies the machine of an endpoint as far as that is known: CPUs are given out on each by itself. All endpoints of a job
+// that is not distant are on one.
+func (j Job) Machine(e platform.Endpoint) string {
+	if j.Clock == nil {
+		return ""
+	}
+	return j.Clock(e)
+}
+
 // Pair is one client process and the server it talks to. Several clients can be in one container:
 // their endpoints then have separate agents and the same name.
 type Pair struct {
@@ -146,7 +155,7 @@ type Pair struct {
 	Own    [2]int     // two more ports of the server, for this client alone
 }
 
-// CPUs are those where processes may run; an empty list means any.
+// CPUs are those where processes may run, on each machine of the clients or of the servers; an empty list means any.
 type CPUs struct {
 	Client []int
 	Server []int

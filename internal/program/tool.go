@@ -266,8 +266,11 @@ func (s Serves) pair(job workload.Job, n int) Pair {
 	if s == OneClient {
 		p.port = p.Own[0]
 	}
-	order, before := n, map[any]bool{}
+	order, before, client := n, map[any]bool{}, 0
 	for i, other := range job.Pairs {
+		if i < n && job.Machine(other.Client) == job.Machine(p.Client) {
+			client++
+		}
 		if s.together(p.Pair, other, i == n) {
 			p.Flows += p.Streams
 			p.Addresses = record.AddNew(p.Addresses, other.Listen.Unmap())
@@ -279,7 +282,7 @@ func (s Serves) pair(job workload.Job, n int) Pair {
 		order = len(before)
 	}
 	p.ServerCPUs = CPUs(job.CPUs.Server, order, p.Flows)
-	p.ClientCPUs = CPUs(job.CPUs.Client, n, p.Streams)
+	p.ClientCPUs = CPUs(job.CPUs.Client, client, p.Streams)
 	return p
 }
 
@@ -295,7 +298,7 @@ func (s Serves) together(p, other workload.Pair, same bool) bool {
 	return same
 }
 
-// CPUs returns the CPUs where the program of the n-th client, or its server, may run. A program
+// CPUs returns the CPUs where the program of the n-th client on a machine, or its server, may run. A program
 // with a single flow gets a CPU of its own, the n-th of the set, as a flow of the engine does; one
 // with several flows gets the set.
 func CPUs(set []int, n, flows int) []int {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nettoll/internal/testutil/iferr"
+	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/workload"
 )
@@ -38,6 +39,22 @@ func TestServes(t *testing.T) {
 		}
 		if text := strings.Join(got, " "); text != want {
 			t.Errorf("%d: %s\nwant %s", s, text, want)
+		}
+	}
+}
+
+// TestCPUsOfSeveralMachines has clients on two machines, in turn: the CPUs are given out on each by itself.
+func TestCPUsOfSeveralMachines(t *testing.T) {
+	job := workload.Job{
+		CPUs: workload.CPUs{Client: []int{4, 5}, Server: []int{6, 7}}, Distant: true,
+		Clock: func(e platform.Endpoint) string { return e.Name()[:1] },
+	}
+	for _, name := range []string{"b1", "c1", "b2", "c2"} {
+		job.Pairs = append(job.Pairs, workload.Pair{Client: &endpoint{name: name}, Server: &endpoint{name: "s"}, Own: [2]int{1, 2}})
+	}
+	for i, want := range [][2]int{{4, 6}, {4, 7}, {5, 6}, {5, 7}} {
+		if p := OneClient.pair(job, i); p.ClientCPUs[0] != want[0] || p.ServerCPUs[0] != want[1] {
+			t.Errorf("client %d on CPUs %v and %v, want %v", i, p.ClientCPUs, p.ServerCPUs, want)
 		}
 	}
 }

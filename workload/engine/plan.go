@@ -27,6 +27,7 @@ type trial struct {
 	servers []*party
 	clients []*party
 	flows   []plannedFlow
+	placed  map[place]int    // flows for which a CPU was chosen
 	known   map[string]int64 // how far each clock is ahead of the first server's, if they were compared over the network
 	clocks  *record.Clocks   // of ends on different machines
 
@@ -64,8 +65,14 @@ type plannedFlow struct {
 	kind               int // its index among the flows of its pair, and so in trial.kinds
 }
 
-// plan checks a job and assigns the flows to processes. Flow i of the trial is pinned to the i-th
-// CPU of each end's set, modulo its size.
+// place is where CPUs are given out to flows.
+type place struct {
+	role    role
+	machine string
+}
+
+// plan checks a job and assigns the flows to processes. The i-th flow on a machine is pinned to the i-th
+// CPU of its end's set, modulo its size.
 func plan(job workload.Job) (*trial, error) {
 	w, options, err := trafficOf(job.Workload, job.Options)
 	switch {
@@ -80,7 +87,7 @@ func plan(job workload.Job) (*trial, error) {
 	case job.Duration <= 0 || job.Duration > time.Duration(highestLatency):
 		return nil, fmt.Errorf("duration of %v: it must be more than 0 and at most %v", job.Duration, time.Duration(highestLatency))
 	}
-	t := &trial{job: job, traffic: w, options: options, kinds: w.flows(options), cookie: make([]byte, cookieSize)}
+	t := &trial{job: job, traffic: w, options: options, kinds: w.flows(options), cookie: make([]byte, cookieSize), placed: map[place]int{}}
 	rand.Read(t.cookie)
 	for i, pair := range job.Pairs {
 		if err := t.addPair(i, pair); err != nil {
@@ -108,17 +115,16 @@ func (t *trial) addPair(index int, pair workload.Pair) error {
 	s := find(&t.servers, party{role: server, endpoint: pair.Server, port: pair.Port})
 	s.listen = record.AddNew(s.listen, netip.AddrPortFrom(own, uint16(pair.Port)))
 	for kind := range t.kinds {
-		n := len(t.flows)
 		label := fmt.Sprintf("flow %d of client %s", len(c.flows), pair.Client.Name())
 		t.flows = append(t.flows, plannedFlow{client: c, server: s, atClient: len(c.flows), atServer: len(s.flows), pair: index, kind: kind})
 		c.flows = append(c.flows, flowSpec{
 			Label: label,
 			Kind:  kind,
-			CPU:   nth(t.job.CPUs.Client, n),
+			CPU:   t.nextCPU(t.job.CPUs.Client, c),
 			To:    netip.AddrPortFrom(addr, uint16(pair.Port)),
 			Index: len(s.flows),
 		})
-		s.flows = append(s.flows, flowSpec{Label: label, Kind: kind, CPU: nth(t.job.CPUs.Server, n)})
+		s.flows = append(s.flows, flowSpec{Label: label, Kind: kind, CPU: t.nextCPU(t.job.CPUs.Server, s)})
 	}
 	return nil
 }
@@ -134,11 +140,14 @@ func find(parties *[]*party, want party) *party {
 	return &want
 }
 
-// nth returns the CPU of the n-th flow of the trial, or -1 for any.
-func nth(cpus []int, n int) int {
+// nextCPU returns the CPU of the next flow of a process, or -1 for any.
+func (t *trial) nextCPU(cpus []int, p *party) int {
 	if len(cpus) == 0 {
 		return -1
 	}
+	at := place{p.role, t.job.Machine(p.endpoint)}
+	n := t.placed[at]
+	t.placed[at]++
 	return cpus[n%len(cpus)]
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"nettoll/internal/testutil/iferr"
+	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/workload"
 )
@@ -16,6 +17,22 @@ var (
 	loopback4 = netip.MustParseAddr("127.0.0.1")
 	loopback6 = netip.MustParseAddr("::1")
 )
+
+// TestCPUsOfSeveralMachines has clients on two machines, in turn: the CPUs are given out on each by itself.
+func TestCPUsOfSeveralMachines(t *testing.T) {
+	job := workload.Job{
+		Workload: record.TCPStream, Duration: time.Second, Pairs: pairsOf("b1", "c1", "b2", "c2"), Distant: true,
+		CPUs:  workload.CPUs{Client: []int{4, 5}, Server: []int{6, 7}},
+		Clock: func(e platform.Endpoint) string { return e.Name()[:1] },
+	}
+	tr, err := plan(job)
+	iferr.Fatal(t, err)
+	for i, want := range [][2]int{{4, 6}, {4, 7}, {5, 6}, {5, 7}} {
+		if f := tr.flows[i]; f.client.flows[f.atClient].CPU != want[0] || f.server.flows[f.atServer].CPU != want[1] {
+			t.Errorf("flow %d on CPUs %d and %d, want %v", i, f.client.flows[f.atClient].CPU, f.server.flows[f.atServer].CPU, want)
+		}
+	}
+}
 
 func TestPlan(t *testing.T) {
 	a, b, s := newEndpoint("a"), newEndpoint("b"), newEndpoint("s")
