@@ -203,6 +203,27 @@ func TestShareOfTheWindowInATurn(t *testing.T) {
 	}
 }
 
+// TestReadingsAreNoIdleUse has a machine work only while the hops of a network are read.
+func TestReadingsAreNoIdleUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, busy := time.Now(), time.Duration(0)
+		c := &machine{idle: &sampler.Baseline{}, read: func(context.Context) (sampler.Snapshot, error) {
+			return idling(time.Since(began).Seconds(), (time.Since(began) - busy).Seconds()), nil
+		}}
+		h := mayBe("h1/eth0")
+		h.Read = func(context.Context) (network.Count, error) {
+			time.Sleep(10 * time.Millisecond)
+			busy += 10 * time.Millisecond
+			return network.Count{}, nil
+		}
+		m := &machines{all: []*machine{c}}
+		iferr.Fatal(t, m.watchIdle(t.Context(), &proof{hops: []network.Hop{h}, before: make([]network.Count, 1)}))
+		if rate, watched := m.idle(); math.Abs(rate) > 1e-6 || math.Abs(watched-0.25) > 1e-9 || busy == 0 {
+			t.Errorf("%v CPU seconds a second in %v s", rate, watched)
+		}
+	})
+}
+
 // TestMachinesElsewhereAreWatchedMoreThanOnce checks that the observations of a machine before each
 // trial of a round are combined, weighted by their lengths.
 func TestMachinesElsewhereAreWatchedMoreThanOnce(t *testing.T) {

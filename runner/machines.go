@@ -9,6 +9,7 @@ import (
 
 	"nettoll/agent"
 	"nettoll/internal/atonce"
+	"nettoll/internal/await"
 	"nettoll/platform"
 	"nettoll/record"
 	"nettoll/sampler"
@@ -142,22 +143,31 @@ func (m *machines) watchIdle(ctx context.Context, networks ...*proof) error {
 			while = idleFirst
 		}
 	}
-	from, err := m.snap(ctx)
+	all := sightingsOf(networks)
+	first := all.read(ctx)
+	if len(all) > 0 { // as is done below, between the other two readings
+		_, _ = m.snap(ctx)
+		_, _ = m.snap(ctx)
+	}
+	from := all.read(ctx)
+	while = max(while, min(2*first.took(from), time.Second)) // while is to be longer than what else is between readings
+	before, err := m.snap(ctx)
 	if err != nil {
 		return err
 	}
-	if err := watchOthers(ctx, networks, while); err != nil { // between these readings, whose answers others would seem to send
-		return err
+	if await.Sleep(ctx, while) != nil {
+		return context.Cause(ctx)
 	}
-	to, err := m.snap(ctx)
+	after, err := m.snap(ctx)
 	if err != nil {
 		return err
 	}
 	for i, c := range m.all {
-		if err := c.idle.Watch(from[i], to[i]); err != nil {
+		if err := c.idle.Watch(before[i], after[i]); err != nil {
 			return err
 		}
 	}
+	all.note(first, from, all.read(ctx))
 	return nil
 }
 

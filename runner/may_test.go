@@ -62,14 +62,19 @@ func TestHopsThatMayBeCrossed(t *testing.T) {
 func TestWhatOthersSend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, err := begin(t.Context(), [][]network.Hop{{
-			hop("h2c1/eth0", network.Device, false, bytes(0), bytes(1000)),
+			hop("h2c1/eth0", network.Device, false, bytes(0), bytes(0), bytes(0), bytes(0), bytes(1000)),
 			mayBe("h2/tunnel", bytes(0), bytes(0), bytes(0), bytes(0), bytes(1000)),
 			mayBe("h2/others", bytes(0), bytes(100), bytes(150), bytes(700), bytes(1200)),
 			mayBe("h2/both", bytes(0), bytes(100), bytes(150), bytes(700), bytes(2200)),
 			mayBe("h2/neither", bytes(0), bytes(100), bytes(350), bytes(600), bytes(700)), // agents answer over it
 		}})
 		iferr.Fatal(t, err)
-		iferr.Fatal(t, watchOthers(t.Context(), []*proof{p}, time.Second))
+		all := sightingsOf([]*proof{p})
+		first := all.read(t.Context())
+		time.Sleep(50 * time.Millisecond) // in which agents answer
+		from := all.read(t.Context())
+		time.Sleep(1050 * time.Millisecond)
+		all.note(first, from, all.read(t.Context()))
 		time.Sleep(time.Second)
 		hops, err := p.finish(t.Context(), []workload.Crossed{{Bytes: 900}})
 		if want := []string{"h2c1/eth0", "h2/tunnel", "h2/both"}; err != nil || !slices.Equal(namesOf(hops), want) {
@@ -83,6 +88,22 @@ func TestWhatOthersSend(t *testing.T) {
 			t.Errorf("in a longer turn: found %+v, not known %+v", p.found, p.unsure)
 		}
 	})
+}
+
+// TestOthersWhereReadingsStall has agents answer so late that the machines were hardly watched for longer than that takes: what agents
+// answer then counts as well, so that less is proved, and what cannot be read is left out.
+func TestOthersWhereReadingsStall(t *testing.T) {
+	p := &proof{hops: []network.Hop{mayBe("h2/a"), mayBe("h2/b")}, before: make([]network.Count, 2)}
+	began := time.Now()
+	at := func(after time.Duration, n int, err error) sightings {
+		return sightings{{of: p, hop: 0, count: bytes(uint64(n)), at: began.Add(after)}, {of: p, hop: 1, at: began.Add(after), err: err}}
+	}
+	p.others = make([]float64, 2)
+	first, from := at(0, 0, nil), at(200*time.Millisecond, 1000, errors.New("gone"))
+	first.note(first, from, at(250*time.Millisecond, 1100, nil))
+	if !slices.Equal(p.others, []float64{2000, 0}) || p.before[0].Bytes != 1100 || first.took(from) != 200*time.Millisecond {
+		t.Errorf("others send %v B/s, from %+v on", p.others, p.before)
+	}
 }
 
 // TestEndThatDoesNotCountWhatItReceives has the device of an endpoint count its acknowledgements only. What IP has received there

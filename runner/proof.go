@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -8,7 +9,6 @@ import (
 	"time"
 
 	"nettoll/internal/atonce"
-	"nettoll/internal/await"
 	"nettoll/internal/oneline"
 	"nettoll/network"
 	"nettoll/platform"
@@ -68,52 +68,75 @@ func begin(ctx context.Context, paths [][]network.Hop) (*proof, error) {
 	return p, err
 }
 
-// watchOthers waits for a while in which none of the networks sends, and notes what others send meanwhile over the hops that their
-// payload need not cross. Agents may answer over such hops, too: what they count from one reading to the next is left out.
-func watchOthers(ctx context.Context, all []*proof, while time.Duration) error {
-	type reading struct {
-		of    *proof
-		hop   int
-		count network.Count
-		at    time.Time
-	}
-	var hops []reading
-	for _, p := range all {
+// sighting is what a hop had counted at a time.
+type sighting struct {
+	of    *proof
+	hop   int
+	count network.Count
+	at    time.Time
+	err   error
+}
+
+// sightings are those of the hops that the payload of networks need not cross, and of the ends that tell how much it is.
+type sightings []sighting
+
+func sightingsOf(networks []*proof) (all sightings) {
+	for _, p := range networks {
+		if !slices.ContainsFunc(p.hops, func(h network.Hop) bool { return h.May }) {
+			continue
+		}
 		p.others = make([]float64, len(p.hops))
 		for i, h := range p.hops {
-			if h.May {
-				hops = append(hops, reading{of: p, hop: i})
+			if h.May || slices.Contains(p.ends, i) {
+				all = append(all, sighting{of: p, hop: i})
 			}
 		}
 	}
-	const atOnce, least = 16, 0.02 // seconds: in less, a single packet would seem to be much
-	read := func() []reading {
-		all := slices.Clone(hops)
-		_ = atonce.Each(atOnce, all, func(i int, r reading) (err error) { // one that cannot be read is left out in the end
-			all[i].count, err = r.of.hops[r.hop].Read(ctx)
-			all[i].at = time.Now()
-			return err
-		})
-		return all
+	return all
+}
+
+// read reads all of them again.
+func (s sightings) read(ctx context.Context) sightings {
+	const atOnce = 16
+	all := slices.Clone(s)
+	_ = atonce.Each(atOnce, all, func(i int, one sighting) (err error) { // one that cannot be read is left out in the end
+		all[i].count, all[i].err = one.of.hops[one.hop].Read(ctx)
+		all[i].at = time.Now()
+		return nil
+	})
+	return all
+}
+
+// took is how long the longest of them took from one reading to the next.
+func (s sightings) took(next sightings) (most time.Duration) {
+	for i := range s {
+		most = max(most, next[i].at.Sub(s[i].at))
 	}
-	first, from := read(), read()
-	if await.Sleep(ctx, while) != nil {
-		return context.Cause(ctx)
-	}
-	for i, to := range read() {
-		was, is := first[i], from[i]
-		if to.count.At != is.count.At || is.count.At != was.count.At {
+	return most
+}
+
+// note notes what others send over hops, from three readings while none of the networks sends. Agents answer over such hops, too:
+// what they count from the first to the second is theirs, as much is from the second to the third, and between those there is a
+// longer time. Whole trials begin with the third.
+func (s sightings) note(first, from, to sightings) {
+	const least = 0.02 // seconds: in less, a single packet would seem to be much
+	for i, is := range to {
+		was, then := from[i], first[i]
+		if cmp.Or(is.err, was.err, then.err) != nil || is.count.At != was.count.At || was.count.At != then.count.At {
 			continue
 		}
-		if seconds := (to.at.Sub(is.at) - is.at.Sub(was.at)).Seconds(); seconds >= least {
-			to.of.others[to.hop] = float64(more(growth(was.count, is.count).Bytes, growth(is.count, to.count).Bytes)) / seconds
+		is.of.before[is.hop] = is.count
+		bytes, time := growth(was.count, is.count).Bytes, is.at.Sub(was.at).Seconds()
+		if longer := time - was.at.Sub(then.at).Seconds(); longer >= least { // otherwise the agents' answers count as others', and less is sure
+			bytes, time = more(growth(then.count, was.count).Bytes, bytes), longer
 		}
-		to.of.before[to.hop] = to.count // a whole trial begins now
+		if time >= least && is.of.hops[is.hop].May {
+			is.of.others[is.hop] = float64(bytes) / time
+		}
 	}
-	for _, p := range all {
-		p.began = time.Now()
+	for _, one := range to {
+		one.of.began = one.at
 	}
-	return nil
 }
 
 // read reads the hops that some accepts; nil accepts all.
