@@ -1,8 +1,8 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
-	"time"
 
 	"nettoll/record"
 	"nettoll/workload"
@@ -17,7 +17,7 @@ func (t *trial) judge() ([]record.Warning, error) {
 	var mute []error
 	silent, when := 0, fmt.Sprintf("in the window and for %v after it", lastWait)
 	if t.inTurns {
-		when = fmt.Sprintf("in all of its turns, which took %v", t.span.Round(10*time.Millisecond))
+		when = cmp.Or(t.silence, fmt.Sprintf("in a turn and for %v after the last one", lastWait))
 	}
 	for _, p := range t.parties() {
 		silent += p.window.Silent

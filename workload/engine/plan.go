@@ -23,6 +23,7 @@ type trial struct {
 	cookie  []byte
 	inTurns bool
 	span    time.Duration // of turns: from the first one that counts to the end of the last one's window
+	silence string        // when mute flows received nothing, if that is not about one window
 	drain   time.Duration // see workload.Turns
 	servers []*party
 	clients []*party

@@ -408,6 +408,7 @@ func (t *trial) muteInTurns(cold int) {
 		w := &p.window
 		if from := w.Turns[cold].From; at < len(from) && at < len(p.left.Totals) && p.left.Totals[at] == from[at] && !slices.Contains(w.Mute, at) {
 			w.Mute = append(w.Mute, at)
+			t.silence = fmt.Sprintf("in all of its turns, which took %v", t.span.Round(10*time.Millisecond))
 		}
 	}
 }

@@ -653,13 +653,16 @@ func TestSilentStreamInTurns(t *testing.T) {
 		server.left.Totals = []int64{3000, c.total}
 		for i, units := range [][]float64{{500, 500}, {500, 0}, {500, 0}} {
 			server.window.Turns = append(server.window.Turns, startResult{
-				windowResult: windowResult{Units: units, From: []int64{int64(i) * 500, int64(min(i, 1)) * 500}},
+				windowResult: windowResult{Units: units, From: []int64{int64(i) * 500, int64(min(i, 1)) * 500}, Silent: min(i, 1)},
 			})
 		}
 		for _, p := range tr.clients {
 			p.window.Turns = make([]startResult, 3)
 		}
-		_, err = tr.together(make([]workload.Result, 3), 1)
+		r, err := tr.together(make([]workload.Result, 3), 1)
+		if starved := slices.ContainsFunc(r.Warnings, func(w record.Warning) bool { return w.Code == record.WarnStarved }); err == nil && c.total == 500 && !starved {
+			t.Errorf("%d in all, in %v: no warning says that it received nothing: %v", c.total, c.span, r.Warnings)
+		}
 		if got := fmt.Sprint(err); c.want != "" && got != c.want || c.want == "" && err != nil {
 			t.Errorf("%d in all, in %v: %v, want %q", c.total, c.span, err, c.want)
 		}
