@@ -41,8 +41,9 @@ type Engine struct {
 	process string // this process: the value of processLabel
 	deaths  *deaths
 	loading sync.Mutex
-	loaded  string // reference of the image; empty until it is loaded
-	stale   string // id of the image that another process of the run had loaded
+	loaded  string      // reference of the image; empty until it is loaded
+	suits   atomic.Bool // so much is known: see Suits
+	stale   string      // id of the image that another process of the run had loaded
 	silent  atomic.Bool
 	says    func() string // a description of the engine, which it is asked for once
 	only4   atomic.Bool   // see lacksIPv6
@@ -138,12 +139,12 @@ func (e *Engine) Load(ctx context.Context) (string, error) {
 	case err != nil && !gone(err):
 		return "", failed(err, "inspect image %s", ref)
 	case err != nil && e.Image.Given != "":
-		return "", fmt.Errorf("docker: the engine has no image %s: pull or load it first", ref)
+		return "", fmt.Errorf("docker: %w", error(&platform.Unsupported{Feature: "image " + ref, Option: "an engine that has it", Remedy: "pull or load it there first"}))
 	case err != nil:
 		err = e.importImage(ctx)
 	case e.Image.Given != "":
 		if err := sameRelease(have); err != nil {
-			return "", fmt.Errorf("docker: image %s %w", ref, err)
+			return "", fmt.Errorf("docker: %w", err)
 		}
 	case have.Config == nil || have.Config.Labels[Label] != e.Run:
 		return "", fmt.Errorf("docker: the engine has an image %s that is not nettoll's: give it another name", ref)
@@ -162,6 +163,9 @@ func (e *Engine) Load(ctx context.Context) (string, error) {
 // Suits returns an error if the CPUs of the engine's machine are of another kind than those that the image is for: its programs do not
 // start there, or are emulated, at a cost that would be taken for the networks'.
 func (e *Engine) Suits(ctx context.Context) error {
+	if e.suits.Load() {
+		return nil
+	}
 	is, err := e.info(ctx)
 	if err != nil {
 		return failed(err, "ask the engine")
@@ -176,6 +180,7 @@ func (e *Engine) Suits(ctx context.Context) error {
 		kind, lacks.Feature, lacks.Remedy = i.Architecture, "image "+e.Image.Given, "name an image for these"
 	}
 	if kind == "" || machine == "" || kind == machine || kind == map[string]string{"amd64": "386", "arm64": "arm"}[machine] {
+		e.suits.Store(true)
 		return nil
 	}
 	lacks.Option = "CPUs of the kind " + kind + " there, which are " + machine
@@ -187,7 +192,7 @@ func kindOf(machine string) string {
 	if strings.HasPrefix(machine, "armv") {
 		return "arm"
 	}
-	return cmp.Or(map[string]string{"x86_64": "amd64", "aarch64": "arm64", "i686": "386"}[machine], machine)
+	return cmp.Or(map[string]string{"x86_64": "amd64", "aarch64": "arm64", "i686": "386", "loongarch64": "loong64"}[machine], machine)
 }
 
 // Labels of the images of releases (the annotations of the OCI image specification).
@@ -205,7 +210,7 @@ func sameRelease(i client.ImageInspectResult) error {
 	}
 	own := strings.ReplaceAll(origin.Version(), "+", "-")
 	if is := i.Config.Labels[versionLabel]; is != "" && is != own {
-		return fmt.Errorf("has nettoll %s, and this is %s; use the image of the same release", is, own)
+		return &platform.Unsupported{Feature: "an image with nettoll " + is, Option: "nettoll " + own, Remedy: "use the image of the same release"}
 	}
 	return nil
 }

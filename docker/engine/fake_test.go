@@ -153,7 +153,7 @@ func TestImageOfAnotherRelease(t *testing.T) {
 	own := strings.ReplaceAll(origin.Version(), "+", "-")
 	for _, c := range []struct{ title, version, want string }{
 		{"nettoll", own, ""},
-		{"nettoll", "0.0.1", "docker: image theirs has nettoll 0.0.1, and this is " + own + "; use the image of the same release"},
+		{"nettoll", "0.0.1", "docker: an image with nettoll 0.0.1: not supported here (needs nettoll " + own + ")"},
 		{"nettoll", "", ""},
 		{"", "22.04", ""},
 		{"theirs", "0.0.1", ""},
