@@ -295,6 +295,9 @@ func (m *machines) place(placement string, links []link, endpoints []record.Endp
 	}
 	client, server := m.of[links[0].client], m.of[links[0].server]
 	if client == server {
+		if err := chosen(client.facts, placement); err != nil {
+			return workload.CPUs{}, err
+		}
 		return client.place(placement)
 	}
 	alone := func(m record.Machine) workload.CPUs { // of an end that shares its machine with no other
@@ -304,12 +307,20 @@ func (m *machines) place(placement string, links []link, endpoints []record.Endp
 		return Place(m, placement)
 	}
 	clients, servers := m.ofRole("client", links, endpoints), m.ofRole("server", links, endpoints)
-	if placement != record.PlacementFree && (len(clients.CPUs) == 0 || len(servers.CPUs) == 0) {
-		return workload.CPUs{}, &platform.Unsupported{
-			Feature: "--placement " + placement, Option: "CPUs of the same numbers on all machines of the clients, or of the servers", Remedy: "measure with --placement free",
-		}
+	if err := cmp.Or(chosen(clients, placement), chosen(servers, placement)); err != nil {
+		return workload.CPUs{}, err
 	}
 	return workload.CPUs{Client: alone(clients).Client, Server: alone(servers).Server}, nil
+}
+
+// chosen returns an error if no CPU can be chosen, since not all endpoints that are to have it may use one.
+func chosen(m record.Machine, placement string) error {
+	if len(m.CPUs) > 0 || placement == record.PlacementFree {
+		return nil
+	}
+	return &platform.Unsupported{
+		Feature: "--placement " + placement, Option: "CPUs of the same numbers that all clients, and all servers, may use", Remedy: "measure with --placement free",
+	}
 }
 
 // ofRole returns a machine with the CPUs that all machines of a role have, by their numbers: those alone that are near the network
