@@ -156,6 +156,11 @@ func TestDevicesThatSeveralNetworksCross(t *testing.T) {
 			}
 		})
 	}
+	// Of several clients and one server, the server's device tells most.
+	several := &proof{hops: []network.Hop{hop("h1/c1", network.Device, false), hop("h1/s", network.Device, false), hop("h1/c2", network.Device, false)}, pairs: [][]int{{0}, {0, 1}, {1}}, ends: []int{0, 2}}
+	if several.among(nil); several.first != 1 || several.shareOf(0) != 0.5 {
+		t.Errorf("hop %d tells, and the first of half of the pairs: %v", several.first, several.shareOf(0))
+	}
 	absent := card
 	absent.Absent = true
 	if (&proof{hops: []network.Hop{absent}}).crosses(card) {

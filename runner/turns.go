@@ -420,20 +420,33 @@ func (e turnEdge) first(p *player) (c network.Count, ok bool) {
 }
 
 // among notes the networks that take turns with this one, and chooses the hop that tells between turns
-// whether something crosses this network: the first device that its payload crosses and that of no other
-// network does or, if there is none, the first device.
+// whether something crosses this network: of the devices that its payload crosses and that of no other network does the
+// first that most of it crosses, such as that of the only server; or, if there is none, the first device.
 func (p *proof) among(others []*proof) {
 	p.beside, p.first = others, -1
+	first, most := -1, 0.0
 	for i, h := range p.hops {
-		switch {
-		case h.Kind != network.Device || h.Absent || h.May || h.Slow:
-		case !h.Common && !slices.ContainsFunc(others, func(o *proof) bool { return o.crosses(h) }):
-			p.first = i
-			return
-		case p.first < 0:
-			p.first = i
+		if h.Kind != network.Device || h.Absent || h.May || h.Slow {
+			continue
+		}
+		if first < 0 {
+			first = i
+		}
+		if share := p.shareOf(i); share > most && !h.Common && !slices.ContainsFunc(others, func(o *proof) bool { return o.crosses(h) }) {
+			p.first, most = i, share
 		}
 	}
+	if p.first < 0 {
+		p.first = first
+	}
+}
+
+// shareOf returns the share of the pairs whose payload must cross a hop.
+func (p *proof) shareOf(hop int) float64 {
+	if len(p.ends) == 0 {
+		return 1
+	}
+	return float64(len(p.pairs[hop])) / float64(len(p.ends))
 }
 
 // firstDevice returns the index of the hop that among has chosen, if there is one.
@@ -575,8 +588,8 @@ func (p *player) astray() (wrong string, common bool) {
 			was, _ := s.before.first(o)
 			is, ok := s.after.first(o)
 			grown := growth(was, is)
-			if bytes := max(grown.Bytes, grown.IP); ok && is.At == was.At && bytes > sum/2+background {
-				at, _ := o.proof.firstDevice()
+			at, _ := o.proof.firstDevice()
+			if bytes := max(grown.Bytes, grown.IP); ok && is.At == was.At && float64(bytes) > o.proof.shareOf(at)*float64(sum)/2+background {
 				return fmt.Sprintf("%s%d bytes crossed %s of %s, although it was not that network's turn", in, bytes, o.proof.hops[at].Name, o.t.Cell.Network), false
 			}
 		}
