@@ -455,7 +455,8 @@ func unsteady(row Row, k record.Kind, points []Point, in circumstances) (out war
 }
 
 // stolen is the mean over trials of the share of the CPU time of their windows that the
-// hypervisor took. cpus is the number of CPUs of the machine, for trials that do not list them.
+// hypervisor took, of several machines from the one of which it took most. cpus is the number of CPUs of the machine, for trials
+// that do not list them.
 func stolen(trials []*record.Trial, cpus int) float64 {
 	var sum float64
 	n := 0
@@ -467,6 +468,11 @@ func stolen(trials []*record.Trial, cpus int) float64 {
 			cpus = len(t.CPU.Machine.PerCPU)
 		}
 		share := t.CPU.Machine.Steal / t.Window / float64(max(1, cpus))
+		if hosts := record.Gather(t.CPU.Machine.PerCPU, func(c record.CPUSample) string { return c.Host }); len(hosts) > 1 {
+			share = record.Most(hosts, func(own []record.CPUSample) float64 {
+				return record.Sum(own, func(c record.CPUSample) float64 { return c.Steal }) / t.Window / float64(len(own))
+			})
+		}
 		sum += min(1, max(0, share))
 		n++
 	}

@@ -70,6 +70,12 @@ func TestRowWarnings(t *testing.T) {
 		{"skipped always", "bridge", WarnSkipped, lose("bridge", record.Skipped, "busy", 1, 8), ""},
 		{"steal", "bridge", WarnSteal, steal(0.05), "took 5% of the CPU time"},
 		{"little steal", "bridge", WarnSteal, steal(0.019), ""},
+		{"steal of one of two machines", "bridge", WarnSteal, func(f *record.File) {
+			for i := range f.Trials {
+				cpus := []record.CPUSample{{Host: "machine 1", Steal: 0.05}, {Host: "machine 2"}, {Host: "machine 2", CPU: 1}, {Host: "machine 2", CPU: 2}}
+				f.Trials[i].CPU = &record.CPUUse{Machine: record.MachineCPU{Steal: 0.05, PerCPU: cpus}}
+			}
+		}, "took 5% of the CPU time"},
 		{"steal beside trials in which the machine was not read", "bridge", WarnSteal, func(f *record.File) {
 			steal(0.03)(f)
 			each("bridge", func(i int, t *record.Trial) {

@@ -151,7 +151,7 @@ type process struct {
 	user, total float64 // CPU seconds
 	serving     float64 // seconds of softirq on the CPU that they had alone, which need not be the same in all trials
 	cpus        []int   // of each machine that has any of them
-	machines    int     // that have any of them
+	room        int     // how many CPUs these are together; 0: any
 	host        string  // the one of several machines that has all of them; empty if there is only one machine, or not known
 }
 
@@ -163,12 +163,22 @@ func (p *process) add(t *record.Trial, role string) {
 	}
 	p.user += one.User
 	p.total += one.Total()
-	p.cpus, p.machines, p.host = one.CPUs, 1, ""
+	machines := 1
+	p.cpus, p.host = one.CPUs, ""
 	if len(t.CPU.Hosts) > 0 {
-		p.machines, p.host = len(t.CPU.Hosts), one.Host
+		machines, p.host = len(t.CPU.Hosts), one.Host
 		if hosts, known := hostsOf(t, func(e record.Endpoint) bool { return e.Role == role }); known {
-			p.machines = len(hosts)
+			machines = len(hosts)
 		}
+	}
+	p.room = len(p.cpus) * machines
+	if own := record.Sum(t.Endpoints, func(e record.Endpoint) int {
+		if e.Role != role {
+			return 0
+		}
+		return len(e.OwnCPUs())
+	}); own > 0 {
+		p.room = own
 	}
 	for _, at := range t.CPU.Machine.PerCPU {
 		untold := len(t.CPU.Hosts) > 0 && at.Host == ""
@@ -182,8 +192,8 @@ func (p *process) add(t *record.Trial, role string) {
 // have at once: one per flow, but no more than they are pinned to.
 func (p process) share(window float64, flows int) float64 {
 	most := flows
-	if n := len(p.cpus) * p.machines; n > 0 {
-		most = min(most, n)
+	if p.room > 0 {
+		most = min(most, p.room)
 	}
 	return p.total / (window * float64(max(1, most)))
 }

@@ -123,6 +123,15 @@ func TestLimit(t *testing.T) {
 		}), Limit{By: LimitSender}},
 		{"senders on a CPU each of two machines", twoSenders(0.5), Limit{}},
 		{"senders on a CPU each of two machines, both used up", twoSenders(0.97), Limit{By: LimitSender}},
+		{"senders with CPUs of their own, of two machines, both used up", func(t *record.Trial) {
+			twoSenders(0.97)(t)
+			one := map[string]string{"cpu": "1"}
+			for i, id := range map[int]int{0: 2, 2: 3} { // of each sender
+				t.Endpoints[i].Resources = &record.Resources{Requests: one, Limits: one}
+				t.Endpoints[i].Machine = &record.Machine{CPUs: []record.CPU{{ID: id}}}
+			}
+			t.Cell.Options.Streams, t.CPU.Client.CPUs = 2, []int{2, 3}
+		}, Limit{By: LimitSender}},
 		{"softirq elsewhere, on the receiver's machine", onMachines(func(_ *record.CPUUse, _, receiver []record.CPUSample) {
 			receiver[0].Softirq, receiver[0].Idle = 0.95, 0.02 // the other machine's CPU 0 idles
 		}), Limit{By: LimitSoftirq, CPU: 0, End: LimitReceiver}},
