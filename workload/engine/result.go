@@ -66,7 +66,7 @@ func (t *trial) result() (workload.Result, error) {
 		return r, err
 	}
 	if counted > 0 {
-		packets.metrics(r.Metrics, counted, streams > 0)
+		packets.metrics(r.Metrics, streams > 0)
 	}
 	if counted > 0 && streams > 0 {
 		rate := r.Metrics[record.Throughput].Value / 8 / float64(t.options.MessageSize)

@@ -15,6 +15,8 @@ type datagrams struct {
 	Reordered  int64   `json:"reordered"`
 	Duplicates int64   `json:"duplicates"`
 	Jitter     float64 `json:"jitter_ns"`
+
+	jittered int // flows with enough datagrams for a jitter, of all together
 }
 
 func (d *datagrams) add(o datagrams) {
@@ -24,12 +26,14 @@ func (d *datagrams) add(o datagrams) {
 	d.Dropped += o.Dropped
 	d.Reordered += o.Reordered
 	d.Duplicates += o.Duplicates
-	d.Jitter += o.Jitter
+	if o.Received > 1 {
+		d.Jitter += o.Jitter
+		d.jittered++
+	}
 }
 
-// metrics sets the metrics of the given number of flows together; streams have more metrics than
-// transactions.
-func (d datagrams) metrics(m map[string]record.Metric, flows int, streams bool) {
+// metrics sets the metrics of all flows together; streams have more metrics than transactions.
+func (d datagrams) metrics(m map[string]record.Metric, streams bool) {
 	share := func(name string, part, whole int64) {
 		if whole > 0 {
 			m[name] = record.Measured(name, float64(part)/float64(whole))
@@ -42,7 +46,9 @@ func (d datagrams) metrics(m map[string]record.Metric, flows int, streams bool) 
 	share(record.ReceiverDrops, d.Dropped, d.Expected)
 	share(record.Reordering, d.Reordered, d.Received+d.Duplicates)
 	share(record.Duplicates, d.Duplicates, d.Received+d.Duplicates)
-	m[record.Jitter] = record.Measured(record.Jitter, d.Jitter/float64(flows)/float64(time.Second))
+	if d.jittered > 0 {
+		m[record.Jitter] = record.Measured(record.Jitter, d.Jitter/float64(d.jittered)/float64(time.Second))
+	}
 }
 
 // recent is how far back a datagram can be distinguished from its duplicate. A duplicate that comes

@@ -83,9 +83,10 @@ func TestSharesOfDatagrams(t *testing.T) {
 	var sum datagrams
 	sum.add(datagrams{Expected: 600, Received: 300, Lost: 200, Dropped: 30, Reordered: 20, Duplicates: 60, Jitter: 3e9})
 	sum.add(datagrams{Expected: 400, Received: 340, Lost: 40, Dropped: 20, Reordered: 15, Duplicates: 0, Jitter: 1e9})
+	sum.add(datagrams{}) // of a flow that received nothing
 	for _, streams := range []bool{true, false} {
 		got := map[string]record.Metric{}
-		sum.metrics(got, 2, streams)
+		sum.metrics(got, streams)
 		want := map[string]float64{record.Loss: 0.24}
 		if streams {
 			want = map[string]float64{record.Loss: 0.24, record.ReceiverDrops: 0.05, record.Reordering: 0.05, record.Duplicates: 60.0 / 700, record.Jitter: 2}

@@ -266,6 +266,9 @@ func (s *standing) Clocks() *workload.Clocks {
 		Ahead: time.Duration(first.ahead), Within: time.Duration(first.clock.took),
 		Of: map[platform.Endpoint]time.Duration{}, Apart: time.Duration(t.clocks.Bound * 1e9),
 	}
+	if len(t.known) > 2 { // those of two that were each compared with the first
+		c.Apart *= 2
+	}
 	for _, p := range t.parties() {
 		c.Of[p.endpoint] = time.Duration(p.ahead)
 	}
