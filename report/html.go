@@ -309,11 +309,14 @@ func (s *section) Facts() (all []endpointView) {
 		if n, ok := g.nativeOf(l); ok {
 			base, baseUsed = endpoints(n), inUse(n)
 		}
+		seen := map[string]int{} // ends of a role: each is compared with that in its place
 		for _, e := range endpoints(l) {
-			b, found := record.First(base, func(n record.Endpoint) bool { return n.Role == e.Role })
-			if !found {
-				b = e
+			b, alike := e, record.Those(base, func(n record.Endpoint) bool { return n.Role == e.Role })
+			found := len(alike) > 0
+			if found {
+				b = alike[min(seen[e.Role], len(alike)-1)]
 			}
+			seen[e.Role]++
 			v := newEndpoint(l.name, e, b, used, baseUsed)
 			if !l.native && found {
 				v.onlyDifferent()

@@ -64,21 +64,40 @@ func newTopology(l line) (topologyView, bool) {
 	return topologyView{}, false
 }
 
-// sketch lays out the hops of a path from top to bottom.
+// sketch lays out the hops of a path from top to bottom: of several clients and servers, first those of clients, then what is between
+// them and servers, then those of servers.
 func sketch(network string, path []record.Hop, ends []record.Endpoint) topologyView {
 	v := topologyView{Network: network}
 	hosts := map[string]string{} // of containers
-	client, server := record.Endpoint{Name: "client"}, record.Endpoint{Name: "server"}
+	named := map[string][]record.Endpoint{}
+	place := map[string]int{} // of the hops in a container
 	for _, e := range ends {
 		if e.Host != "" {
 			hosts[e.Name] = e.Host
 		}
-		switch {
-		case e.Role == "client" && e.Name != "":
-			client = e
-		case e.Role == "server" && e.Name != "":
-			server = e
+		if e.Name != "" {
+			named[e.Role] = append(named[e.Role], e)
+			place[e.Name] = map[string]int{"client": -1, "server": 1}[e.Role]
 		}
+	}
+	end := func(role string) record.Endpoint {
+		all := record.Distinct(named[role], func(e record.Endpoint) string { return e.Name })
+		if len(all) == 0 {
+			return record.Endpoint{Name: role}
+		}
+		e := named[role][0]
+		if len(all) > 1 {
+			e.Name += fmt.Sprintf(" and %d more", len(all)-1)
+		}
+		return e
+	}
+	client, server := end("client"), end("server")
+	if len(ends) > 2 {
+		inside := func(h record.Hop) int {
+			where, _, _ := strings.Cut(h.Name, "/")
+			return place[where]
+		}
+		path = slices.SortedStableFunc(slices.Values(path), func(a, b record.Hop) int { return inside(a) - inside(b) })
 	}
 	// Hops in a container belong to the frame of its host. A name without a place belongs to the
 	// place of the previous hop.
@@ -116,10 +135,7 @@ func sketch(network string, path []record.Hop, ends []record.Endpoint) topologyV
 		hop.Y = row(host)
 		v.Hops = append(v.Hops, hop)
 	}
-	if known, ok := hosts[server.Name]; ok {
-		host = known
-	}
-	v.Server = newEnd(server.Name, "server", row(host))
+	v.Server = newEnd(server.Name, "server", row(cmp.Or(server.Host, host)))
 	v.Height = y
 	v.Label = v.words()
 	for i := range v.Hops {

@@ -45,6 +45,21 @@ func TestTopology(t *testing.T) {
 	}
 }
 
+// TestTopologyOfSeveralClients: no packet goes from one client to the other.
+func TestTopologyOfSeveralClients(t *testing.T) {
+	var path []record.Hop
+	for _, name := range []string{"h1c1/eth0", "h1/br0", "h1s1/eth0", "h1c2/eth0"} { // as the proof finds them, pair by pair
+		path = append(path, record.Hop{Name: name, Kind: "device"})
+	}
+	v := sketch("bridge", path, []record.Endpoint{
+		{Role: "client", Name: "h1c1", Host: "h1"}, {Role: "server", Name: "h1s1", Host: "h1"}, {Role: "client", Name: "h1c2", Host: "h1"},
+	})
+	kinds := record.Each(v.Hops, func(h hopView) string { return h.Kind })
+	if want := []string{"device in h1c1", "device in h1c2", "device", "device in h1s1"}; !slices.Equal(kinds, want) || v.Client.Name != "h1c1 and 1 more" || v.Server.Name != "h1s1" {
+		t.Errorf("from %s over %q to %s", v.Client.Name, kinds, v.Server.Name)
+	}
+}
+
 // TestHopOfWhichOneDirectionWasMissed shows that direction.
 func TestHopOfWhichOneDirectionWasMissed(t *testing.T) {
 	fewer := uint64(3)
