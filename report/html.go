@@ -143,7 +143,6 @@ type resultCell struct {
 	cell
 	Compared bool
 	Place    string // for sorting by the change; empty if that is untested
-	Claimed  bool   // the change holds among all primary comparisons
 	Span     int    // columns filled by an absence
 }
 

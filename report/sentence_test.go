@@ -838,6 +838,7 @@ func TestSweepsTellEachValueThatIsNoNumber(t *testing.T) {
 		{sweep(true, yes, yes, yes), "bridge has 49–51% of native's throughput at a, and has 69–71% of native's throughput at c."},
 		{sweep(false, yes, yes, yes), "bridge has 49–51% of native's throughput at a, has 59–61% of native's throughput at b, and has 69–71% of native's throughput at c."},
 		{sweep(true, yes, yes, analysis.Untested), "bridge has 49–51% of native's throughput at a, and has 59–61% of native's throughput at b."},
+		{sweep(true, no, yes, no), "bridge may have 49–51% of native's throughput at a (not certain given 14 comparisons), has 59–61% of native's throughput at b, and may have 69–71% of native's throughput at c (not certain given 14 comparisons)."},
 		{sweep(false, yes, yes), "bridge has 49–51% of native's throughput at a, and has 59–61% of native's throughput at b."},
 		{sweep(false, no, no, yes), "bridge may have 49–51% of native's throughput at a, may have 59–61% of native's throughput at b (not certain given 14 comparisons), and has 69–71% of native's throughput at c."},
 		{sweep(false, no, yes, no), "bridge may have 49–51% of native's throughput at a (not certain given 14 comparisons), has 59–61% of native's throughput at b, and may have 69–71% of native's throughput at c (not certain given 14 comparisons)."},

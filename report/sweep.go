@@ -101,7 +101,7 @@ func sweepScale(s analysis.Sweep, k record.Kind) scale {
 
 // sweepSummary describes for each network how its distance from native changes, in the
 // metric that it is ranked by: no other metric has verdicts. Of numbers it tells the first and the
-// last; other values have nothing between them, so each is told.
+// last, and one between them if only such are decided; other values have nothing between them, so each is told.
 func sweepSummary(s analysis.Sweep, res analysis.Result) []statement {
 	primary, ok := s.First(analysis.Row.Primary)
 	if !ok || s.Matrix() || len(s.Lines) > mostSentences+1 {
@@ -120,7 +120,15 @@ func sweepSummary(s analysis.Sweep, res analysis.Result) []statement {
 			continue
 		}
 		if s.X.Numeric {
-			places, last = []analysis.SweepPoint{places[0], places[last]}, 1
+			ends := []analysis.SweepPoint{places[0], places[last]}
+			decided := func(p analysis.SweepPoint) bool {
+				f, _ := p.Row.Primary()
+				return f.Ratio.Verdict == analysis.Different
+			}
+			if between, ok := record.First(places, decided); ok && !slices.ContainsFunc(ends, decided) {
+				ends = slices.Insert(ends, 1, between)
+			}
+			places, last = ends, len(ends)-1
 		}
 		told, doubtful := make([]string, len(places)), false
 		for i, p := range slices.Backward(places) {

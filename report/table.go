@@ -42,6 +42,7 @@ type tableLine struct {
 type cell struct {
 	Value, Spread string
 	Class         string // worse, better, same, unknown or absent
+	Claimed       bool   // the change holds among all primary comparisons
 	Key           string // for sorting
 	Marks         []int  // doubts
 
@@ -101,7 +102,7 @@ func comparedCell(s scale, f analysis.Figure) (shown cell, ok bool) {
 	if c == nil {
 		return cell{}, false
 	}
-	return cell{Value: shows, Spread: ends, Class: classOf(*c)}, true
+	return cell{Value: shows, Spread: ends, Class: classOf(*c), Claimed: claimed(*c)}, true
 }
 
 // metricCell shows a metric of a row, or why it has none.

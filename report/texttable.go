@@ -82,6 +82,9 @@ func pieces(c cell) [parts]piece {
 		p[ratio].style = styleOf(*c.against)
 	} else {
 		p[value].style = map[string]style{"better": green, "worse": red, "same": dim, "unknown": dim}[c.Class]
+		if c.Claimed {
+			p[value].style = bold + p[value].style
+		}
 	}
 	return p
 }
