@@ -86,7 +86,7 @@ func caption(all []figure, word string, level, margin float64) string {
 	}
 	add(drawsNative, "the dashed line is "+word)
 	add(drawsSame, "grey as that of "+word+" means the same within "+analysis.Percent(margin))
-	add(drawsUnknown, "pale means neither known to differ from "+word+" nor known to be the same")
+	add(drawsUnknown, "pale means that the interval itself shows neither a difference from "+word+" nor that both are the same")
 	add(drawsShades, "in heatmaps a stronger colour means a greater value")
 	add(drawsLoads, "in charts against load, each point is above the achieved load, and a line joins the points of a network in the order of the offered load: a line that turns back achieved less when more was offered")
 	add(drawsCrosses, "the arms of a point are "+intervals)

@@ -83,7 +83,7 @@ func (f *runFlags) suitClusters(cells []record.Cell) error {
 		case f.cluster && name == podCPUs:
 			return usagef("--%s: the nodes of private clusters share this machine's CPUs; leave it out", name)
 		case f.cluster && name != privateCluster:
-			return usagef("--%s names a cluster that runs, --%s starts one; leave one out", name, privateCluster)
+			return usagef("--%s is for a cluster that runs, --%s starts one; leave one out", name, privateCluster)
 		}
 	}
 	if f.cluster {

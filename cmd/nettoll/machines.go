@@ -97,6 +97,9 @@ func (f *runFlags) suitMachines(cells []record.Cell) error {
 	if m.addressOf, err = f.addressed(len(ofEngines(across)) > 0); err != nil {
 		return err
 	}
+	if len(across) > 0 && onMachines(across[0].Network) && len(m.targets) == 1 {
+		return usagef("%s is between machines, and --hosts-ssh names one; name another, as in --hosts-ssh %s,b", across[len(across)-1].Network, m.targets[0])
+	}
 	if len(across) > 0 && !m.through {
 		last, ends := across[len(across)-1].Network, m.targets // the first may be a baseline that nobody named
 		if !onMachines(last) {
@@ -106,7 +109,11 @@ func (f *runFlags) suitMachines(cells []record.Cell) error {
 			last, strings.Join(ends, " and "), maxRate)
 	}
 	if len(across) == 0 && (m.through || m.ceiling != "") {
-		return usagef("--through-my-network, --%s: no network of this run is between machines; name two with --hosts-ssh, or their engines with --docker-host, or leave it out", maxRate)
+		flag := "through-my-network"
+		if !m.through {
+			flag = maxRate
+		}
+		return usagef("--%s: no network of this run is between machines; name two with --hosts-ssh, or their engines with --docker-host, or leave it out", flag)
 	}
 	return nil
 }
