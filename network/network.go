@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -209,6 +210,23 @@ func (t Topology) AllPorts() (first, size int) {
 	first, _ = t.Ports(0)
 	_, last := t.Ports(t.Servers - 1)
 	return first, last - first + 1
+}
+
+// Beside returns the topology with ports that no other network has that stands on the same machines at once, and has as many servers.
+// place is the network's among them, from 0.
+func (t Topology) Beside(place int) (Topology, error) {
+	if place == 0 {
+		return t, nil
+	}
+	first, size := t.AllPorts()
+	t.FirstPort = first + place*size
+	if last := t.FirstPort + size - 1; last > record.LastPort {
+		return t, &platform.Unsupported{
+			Feature: fmt.Sprintf("ports of servers up to %d", last), Option: fmt.Sprintf("ports up to %d, from where on clients have theirs", record.LastPort),
+			Remedy: "use fewer clients, or compare fewer networks at once (--together)",
+		}
+	}
+	return t, nil
 }
 
 // Finding is what hops with May say of a path. Each part is "" if there is nothing to say.

@@ -156,7 +156,10 @@ func (v variant) build(ctx context.Context, topo network.Topology, p platform.Pl
 	if v.settings != (engine.Settings{}) {
 		n.Notes = append(n.Notes, "the engine runs with "+v.settings.String())
 	}
-	if err = v.alsoPodman(ctx, n.engines); err == nil {
+	if n.Topo, err = topo.Beside(n.engines[0].Place()); err == nil {
+		err = v.alsoPodman(ctx, n.engines)
+	}
+	if err == nil {
 		err = v.connect(ctx, n)
 	}
 	if err != nil {

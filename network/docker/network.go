@@ -39,10 +39,6 @@ func begin(topo network.Topology, hosts *engine.Hosts) *build {
 	for i, h := range n.engines {
 		site.Hosts = append(site.Hosts, &plumb.Host{Host: h, Devices: plumb.Devices{List: h.Interfaces}, Index: i})
 	}
-	if place := n.engines[0].Place(); place > 0 { // networks that stand on a machine at once have the same number of servers
-		first, size := topo.AllPorts()
-		n.Topo.FirstPort = first + place*size
-	}
 	n.Refuse = n.without6("this network")
 	n.Check = func(ctx context.Context) error {
 		return record.Try(n.engines, func(h *engine.Host) error { return h.Fault(ctx) })

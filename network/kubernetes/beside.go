@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"nettoll/internal/plumb"
-	"nettoll/kube"
-	"nettoll/platform"
 )
 
 // Several networks of a cluster stand at once. Pods and services have names and addresses of their own (kube.Cluster.Beside);
@@ -14,18 +12,12 @@ import (
 // apart gives the servers ports that no other network on the private cluster has at the same time: some servers listen on
 // the nodes themselves, and kube-proxy translates ports of the nodes for others. On the user's cluster ports are random.
 func (n *build) apart() error {
-	place := n.cluster.Place()
-	if n.borrowed() || place == 0 {
+	if n.borrowed() {
 		return nil
 	}
-	first, size := n.Topo.AllPorts()
-	n.Topo.FirstPort = first + place*size
-	if last := n.Topo.FirstPort + size - 1; last > kube.LastNodePort {
-		return &platform.Unsupported{
-			Feature: fmt.Sprintf("ports of nodes up to %d", last), Option: fmt.Sprintf("ports up to %d", kube.LastNodePort), Remedy: "use fewer clients, or compare fewer networks at once",
-		}
-	}
-	return nil
+	var err error
+	n.Topo, err = n.Topo.Beside(n.cluster.Place())
+	return err
 }
 
 // table is the name of the firewall table with the network's own rules.

@@ -70,12 +70,11 @@ func begin(ctx context.Context, name string, topo network.Topology, p platform.P
 	if err != nil {
 		return nil, err
 	}
-	site := &plumb.Site{Topo: topo, Beside: hosts.Machines[0].Place()}
-	if site.Beside > 0 { // servers of all networks share the ports of the machines
-		first, size := topo.AllPorts()
-		site.Topo.FirstPort = first + site.Beside*size
-	}
+	site := &plumb.Site{Beside: hosts.Machines[0].Place()}
 	site.Push("containers", hosts.Close)
+	if site.Topo, err = topo.Beside(site.Beside); err != nil { // servers of all networks share the ports of the machines
+		return nil, site.Abandon(ctx, err)
+	}
 	for i, h := range hosts.Machines {
 		site.Hosts = append(site.Hosts, &plumb.Host{Host: h, Devices: devicesIn(h.In("")), Index: i})
 	}
