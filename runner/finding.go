@@ -412,10 +412,14 @@ func (s *session) diagnose(ctx context.Context, t *record.Trial, links []link, b
 	cause := found(record.FoundChecksums)
 	if cause == nil {
 		cause = found(record.FoundTracking, record.FoundNeighbours) // unless a probe finds more: the table may have been full for others
-		if hole, ok := s.probe(ctx, ev, links[0]); ok {
-			// A black hole says more than that packets may be too large.
-			all = append([]finding{hole}, slices.DeleteFunc(all, func(f finding) bool { return f.code == record.FoundMTU })...)
-			cause = &hole
+		between := func(l link) [2]string { return [2]string{l.client.OnHost(), l.server.OnHost()} }
+		for _, alike := range record.Gather(links, between) {
+			if hole, ok := s.probe(ctx, ev, alike[0]); ok {
+				// A black hole says more than that packets may be too large.
+				all = append([]finding{hole}, slices.DeleteFunc(all, func(f finding) bool { return f.code == record.FoundMTU })...)
+				cause = &hole
+				break
+			}
 		}
 	}
 	for _, f := range all {

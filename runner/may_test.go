@@ -57,6 +57,37 @@ func TestHopsThatMayBeCrossed(t *testing.T) {
 	}
 }
 
+// TestTunnelForEachPeer has clients on three hosts, and a node with a tunnel to each of them: none carries two fifths of all payload.
+func TestTunnelForEachPeer(t *testing.T) {
+	var paths [][]network.Hop
+	for _, client := range []string{"h2c1", "h3c1", "h4c1"} {
+		path := []network.Hop{hop(client+"/eth0", network.Device, false, bytes(0))}
+		for _, device := range []string{"h1/tun2", "h1/tun3", "h1/tun4", "h1/idle"} {
+			path = append(path, mayBe(device, bytes(0)))
+		}
+		paths = append(paths, path)
+	}
+	for hosts, want := range map[int]int{1: 0, 3: 3} {
+		p, err := begin(t.Context(), paths)
+		iferr.Fatal(t, err)
+		if hosts > 1 {
+			p.from = []string{"h2", "h3", "h4"}
+		}
+		p.before = make([]network.Count, len(p.hops))
+		after := slices.Repeat([]network.Count{bytes(1000)}, len(p.hops))
+		after[len(after)-3] = bytes(390) // h1/idle, before the ends of the other two
+		crossed := 0
+		for i, h := range p.hops {
+			if h.May && p.maybe(i, after).OK {
+				crossed++
+			}
+		}
+		if crossed != want {
+			t.Errorf("clients on %d hosts: %d devices carried the payload, want %d", hosts, crossed, want)
+		}
+	}
+}
+
 // TestWhatOthersSend has others send 500 bytes per second over devices, also when no network does. What they send makes none of these
 // a part of the path; where it hides whether the payload crosses a device, that is not known.
 func TestWhatOthersSend(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,7 @@ type proof struct {
 	after  []network.Count // at the last reading
 	pairs  [][]int         // for each hop, the pairs whose payload must cross it
 	ends   []int           // for each pair, its first hop
+	from   []string        // for each pair, the client's host; nil: all are on one
 	spans  []span          // the turns of the network; nil: it is not measured in turns
 	found  []network.Hop   // those with May that the payload crossed
 	unsure []network.Hop   // those with May of which that is not known
@@ -260,6 +262,14 @@ func grown(i int, in []span) (packets, bytes uint64) {
 	return packets, bytes
 }
 
+// host returns the host of a pair's client.
+func (p *proof) host(pair int) string {
+	if p.from == nil {
+		return ""
+	}
+	return p.from[pair]
+}
+
 // maybe judges whether the payload crossed a hop that it need not cross.
 func (p *proof) maybe(i int, after []network.Count) record.Hop {
 	h := p.hops[i]
@@ -269,6 +279,9 @@ func (p *proof) maybe(i int, after []network.Count) record.Hop {
 	for _, end := range record.Distinct(p.pairs[i], func(pair int) int { return p.ends[pair] }) {
 		_, bytes := grown(end, in)
 		r.Need += bytes * 2 / 5 // less than half: some devices are crossed one way only, by half of what transactions send
+	}
+	if hosts := record.Distinct(p.pairs[i], p.host); len(hosts) > 1 { // a node can have a tunnel for each of them
+		r.Need /= uint64(len(hosts))
 	}
 	others := 0.0
 	if p.others != nil {
@@ -331,8 +344,14 @@ func (p *proof) judge(after []network.Count, pairs []workload.Crossed) ([]record
 			continue
 		}
 		var sum workload.Crossed
+		least := uint64(math.MaxUint64) // of the pairs' payloads
 		for _, pair := range p.pairs[i] {
 			sum.Add(pairs[pair])
+			least = min(least, pairs[pair].Bytes)
+		}
+		most := sum.Bytes/2 + background // that may cross a hop that the payload must not cross
+		if n := uint64(len(p.pairs[i])); !h.Common && n > 1 {
+			most = min(most, least/2+n*background) // one pair alone could take that path
 		}
 		grown := growth(p.before[i], after[i])
 		r := record.Hop{
@@ -346,10 +365,10 @@ func (p *proof) judge(after []network.Count, pairs []workload.Crossed) ([]record
 			r.Unit, r.Need, got = "packets", sum.Conns-sum.Conns/reopened, r.Packets
 		}
 		switch {
-		case h.Absent && !h.Common && !h.Packs && got <= sum.Bytes/2+background && r.Packets > sum.Transactions/2+backgroundPackets && sum.Transactions > 0:
+		case h.Absent && !h.Common && !h.Packs && got <= most && r.Packets > sum.Transactions/2+backgroundPackets && sum.Transactions > 0:
 			r.Unit, r.Need = "packets", sum.Transactions/2+backgroundPackets
 		case h.Absent:
-			r.Need = sum.Bytes/2 + background
+			r.Need = most
 			r.OK = got <= r.Need
 		case got >= r.Need && !h.Packs && (h.Kind == network.Device || h.Kind == network.Rule) && r.Packets < sum.Transactions:
 			r.Unit, r.Need = "packets", sum.Transactions

@@ -75,6 +75,20 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// TestOneOfSeveralPairsStrays has one of two pairs take a path that no payload must take, unless others use it, too.
+func TestOneOfSeveralPairsStrays(t *testing.T) {
+	const payload = 1 << 20 // of each pair
+	for counted, c := range map[uint64]struct{ common, ok bool }{payload: {false, false}, payload / 2: {false, true}, payload + 1: {true, true}} {
+		h := hop("h1/br0", network.Device, true, network.Count{})
+		h.Common = c.common
+		p, err := begin(t.Context(), [][]network.Hop{{h}, {h}})
+		iferr.Fatal(t, err)
+		if hops, ok := p.judge([]network.Count{{Bytes: counted}}, []workload.Crossed{{Bytes: payload}, {Bytes: payload}}); ok != c.ok {
+			t.Errorf("%d bytes, on a device that others use, too: %v: %v, %+v", counted, c.common, ok, hops)
+		}
+	}
+}
+
 // TestPortsUsedAgain: of many connections, a few may be taken for others before, with the same ports.
 func TestPortsUsedAgain(t *testing.T) {
 	for counted, ok := range map[uint64]bool{3717: true, 3716: true, 3680: true, 3679: false, 0: false} {

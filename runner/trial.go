@@ -162,6 +162,7 @@ func (s *session) approach(ctx context.Context, t *record.Trial) (*attempt, erro
 	if a.proof, err = begin(ctx, record.Each(links, func(l link) []network.Hop { return l.hops })); err != nil {
 		return nil, fmt.Errorf("prove path: %w", err)
 	}
+	a.proof.from = record.Each(links, func(l link) string { return l.client.OnHost() })
 	a.proof.oneWay = t.Cell.Workload == record.UDPStream
 	if a.at, err = s.machines(ctx, links); err != nil {
 		return nil, err
