@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -153,7 +154,7 @@ func tried(ctx context.Context, v platformNetworks, labless error) (all []findin
 
 // diagnose writes a diagnosis as text.
 func (a *app) diagnose(out *bytes.Buffer, d diagnosis) {
-	fmt.Fprintf(out, "machine    %s, Linux %s, %s, %s\n", d.Machine.OS, d.Machine.Kernel, d.Machine.CPUModel, counted(len(d.Machine.CPUs), "CPU"))
+	fmt.Fprintf(out, "machine    %s, Linux %s, %s, %s\n", cmp.Or(d.Machine.OS, "no distribution"), d.Machine.Kernel, d.Machine.CPUModel, counted(len(d.Machine.CPUs), "CPU"))
 	if d.Lab.OK {
 		fmt.Fprintf(out, "lab        works, %s\n", d.Lab.How)
 	} else {

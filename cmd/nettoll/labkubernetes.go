@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"nettoll/docker/rootfs"
@@ -43,5 +44,9 @@ func (a *app) kubernetes(ctx context.Context, f labFlags, shape platform.Underla
 		}
 		fmt.Fprintf(a.stderr, "All nodes have the image %s (NETTOLL_IMAGE; imagePullPolicy: Never), and there is no registry and no DNS. exit removes everything.\n", kube.AgentImage)
 	}
-	return a.shell(ctx, c.Nodes[0], command, []string{"KUBECONFIG=" + c.Server.Config(kube.Admin), "NETTOLL_IMAGE=" + kube.AgentImage})
+	config := c.Server.Config(kube.Admin)
+	return a.shell(ctx, c.Nodes[0], command, []string{
+		"KUBECONFIG=" + config, "NETTOLL_IMAGE=" + kube.AgentImage,
+		"KUBECACHEDIR=" + filepath.Join(filepath.Dir(config), "kubectl"), // otherwise kubectl leaves what it has learned of this cluster in ~/.kube
+	})
 }

@@ -34,6 +34,7 @@ func TestLabKubernetes(t *testing.T) {
 	requireCluster(t)
 	const script = `readlink /proc/[0-9]*/fd/* | grep ^/sys/fs/cgroup/
 		test -r "$KUBECONFIG" && echo image $NETTOLL_IMAGE
+		test "${KUBECACHEDIR%/*}" = "${KUBECONFIG%/*}" && echo cache is beside it
 		ip -o link show type vxlan
 		ip -4 -o addr show dev eth0
 		ip netns exec h2 ip -4 -o addr show dev eth0
@@ -43,7 +44,7 @@ func TestLabKubernetes(t *testing.T) {
 	if !errors.As(err, &exit) || exit.ExitCode() != 7 {
 		t.Fatalf("%v, want the command's exit status 7:\n%s", err, out)
 	}
-	for _, want := range []string{"image " + kube.AgentImage, "flannel.1", "198.18.0.1/16", "198.18.0.2/16"} {
+	for _, want := range []string{"image " + kube.AgentImage, "cache is beside it", "flannel.1", "198.18.0.1/16", "198.18.0.2/16"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}
