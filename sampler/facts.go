@@ -212,9 +212,21 @@ type Origin struct {
 	Boot string
 	// Processes identifies the PID namespace that it is in: agents of one machine with the same id see the same processes.
 	Processes string
-	// Clock identifies the time namespace that it is in: agents of one machine with the same id have the same clock.
+	// Clock is how far the monotonic clock of its time namespace is ahead of the machine's, in seconds and nanoseconds ("100 0"); "" if
+	// it is not: agents of one machine with the same value have the same clock. Engines give each container a time namespace.
 	Clock   string
 	Machine record.Machine
+}
+
+// clockShift returns Origin.Clock. Before Linux 5.6 there are no time namespaces (time_namespaces(7)).
+func clockShift(proc string) string {
+	text, _ := read(filepath.Join(proc, "self/timens_offsets"))
+	for line := range strings.Lines(text) {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == "monotonic" && (f[1] != "0" || f[2] != "0") {
+			return f[1] + " " + f[2]
+		}
+	}
+	return ""
 }
 
 // Boot returns what Origin has of this machine, read below proc.
@@ -226,7 +238,7 @@ func FindOrigin(proc, sys string) (o Origin, err error) {
 		return o, err
 	}
 	o.Processes, _ = os.Readlink(filepath.Join(proc, "self/ns/pid")) // "" where it is not shown
-	o.Clock, _ = os.Readlink(filepath.Join(proc, "self/ns/time"))    // "" also before Linux 5.6, which has none
+	o.Clock = clockShift(proc)
 	o.Machine, err = Machine(proc, sys)
 	o.Machine.Root = netns.IsRoot()
 	return o, err

@@ -183,3 +183,22 @@ func TestPower(t *testing.T) {
 		}
 	}
 }
+
+// TestClockShift checks that time namespaces without a shift have the machine's clock.
+func TestClockShift(t *testing.T) {
+	for text, want := range map[string]string{
+		"monotonic           0         0\nboottime            7         0\n": "",
+		"monotonic        -100         5\nboottime            0         0\n": "-100 5",
+		"monotonic           0         5\n":                                  "0 5",
+	} {
+		proc := t.TempDir()
+		iferr.Fatal(t, os.Mkdir(filepath.Join(proc, "self"), 0o700))
+		iferr.Fatal(t, os.WriteFile(filepath.Join(proc, "self/timens_offsets"), []byte(text), 0o600))
+		if got := clockShift(proc); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	if got := clockShift(t.TempDir()); got != "" {
+		t.Errorf("where there is none: %q", got)
+	}
+}
