@@ -213,17 +213,16 @@ func (t Topology) AllPorts() (first, size int) {
 }
 
 // Beside returns the topology with ports that no other network has that stands on the same machines at once, and has as many servers.
-// place is the network's among them, from 0.
-func (t Topology) Beside(place int) (Topology, error) {
+// place is the network's among them, from 0, and last the last port that servers may have there.
+func (t Topology) Beside(place, last int) (Topology, error) {
 	if place == 0 {
 		return t, nil
 	}
 	first, size := t.AllPorts()
 	t.FirstPort = first + place*size
-	if last := t.FirstPort + size - 1; last > record.LastPort {
+	if end := t.FirstPort + size - 1; end > last {
 		return t, &platform.Unsupported{
-			Feature: fmt.Sprintf("ports of servers up to %d", last), Option: fmt.Sprintf("ports up to %d, from where on clients have theirs", record.LastPort),
-			Remedy: "use fewer clients, or compare fewer networks at once (--together)",
+			Feature: fmt.Sprintf("ports of servers up to %d", end), Option: fmt.Sprintf("ports up to %d", last), Remedy: "use fewer clients, or compare fewer networks at once (--together)",
 		}
 	}
 	return t, nil

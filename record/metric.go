@@ -45,7 +45,7 @@ const (
 	ReceiverDrops       = "receiver_drops"      // datagrams that arrived when the socket was full, as a share of those sent
 	Reordering          = "reordering"          // datagrams that arrived after a later one, as a share of those received
 	Duplicates          = "duplicates"          // datagrams that arrived again, as a share of those received
-	Jitter              = "jitter"              // interarrival jitter of RFC 3550, mean of all flows
+	Jitter              = "jitter"              // interarrival jitter of RFC 3550, mean of the flows that have one
 	Fairness            = "fairness"            // Jain's index of the flows' shares, 1 is equal
 	CPUPerGB            = "cpu_per_gb"          // CPU seconds of the machine over idle, per 1e9 payload bytes
 	CPUPerTransaction   = "cpu_per_transaction" // CPU seconds of the machine over idle, per transaction

@@ -21,7 +21,7 @@ import (
 
 // mostUnsure is how far apart the clocks of other machines may be for turns and, if some of the networks are on this
 // machine, how far from its clock. Comparing clocks over a network has an error of up to half of its round-trip time, so
-// networks with turns have round-trip times of at most 2 ms. There are some seven of these in the time to settle, in
+// networks with turns have round-trip times of at most 2 ms, or 1 ms with clients on several machines. There are some seven of these in the time to settle, in
 // which connections that have rested grow from their first window to that of 10 Gbit/s.
 const mostUnsure = time.Millisecond
 

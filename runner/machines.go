@@ -39,8 +39,8 @@ type machines struct {
 	all  []*machine
 	of   map[*AgentEndpoint]*machine
 	cpus map[*AgentEndpoint][]record.CPU
-	// clocks identifies the clock of each endpoint, whatever its role and process.
-	clocks map[platform.Endpoint]string
+	// clocks and boots identify the clock and the machine of each endpoint, whatever its role and process.
+	clocks, boots map[platform.Endpoint]string
 }
 
 // here returns this machine.
@@ -61,7 +61,7 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 	if err != nil {
 		return nil, err
 	}
-	m := &machines{of: map[*AgentEndpoint]*machine{}, cpus: map[*AgentEndpoint][]record.CPU{}, clocks: map[platform.Endpoint]string{}}
+	m := &machines{of: map[*AgentEndpoint]*machine{}, cpus: map[*AgentEndpoint][]record.CPU{}, clocks: map[platform.Endpoint]string{}, boots: map[platform.Endpoint]string{}}
 	byBoot := map[string]*machine{}
 	for _, at := range endsOf(links) {
 		var o sampler.Origin
@@ -81,17 +81,23 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 		on := byBoot[o.Boot]
 		// Only what all of its endpoints may use can be chosen for any of them.
 		on.facts.CPUs = record.Those(on.facts.CPUs, func(c record.CPU) bool { return slices.Contains(o.Machine.CPUs, c) })
-		m.of[at.AgentEndpoint], m.cpus[at.AgentEndpoint], m.clocks[at.Endpoint] = on, o.Machine.CPUs, clockOf(o)
+		m.of[at.AgentEndpoint], m.cpus[at.AgentEndpoint], m.clocks[at.Endpoint], m.boots[at.Endpoint] = on, o.Machine.CPUs, clockOf(o), o.Boot
 	}
 	return m, nil
 }
 
 // clock identifies the clock of an endpoint; "" is this machine's.
-func (m *machines) clock(e platform.Endpoint) string {
+func (m *machines) clock(e platform.Endpoint) string { return m.clocks[placed(e)] }
+
+// boot identifies the machine of an endpoint; "" is this one.
+func (m *machines) boot(e platform.Endpoint) string { return m.boots[placed(e)] }
+
+// placed returns the endpoint of which one with an agent is a role or a process.
+func placed(e platform.Endpoint) platform.Endpoint {
 	if at, ok := e.(*AgentEndpoint); ok {
-		e = at.Endpoint
+		return at.Endpoint
 	}
-	return m.clocks[e]
+	return e
 }
 
 // clockOf identifies the clock of an agent.

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -122,17 +123,17 @@ func TestWhatOthersSend(t *testing.T) {
 }
 
 // TestOthersWhereReadingsStall has agents answer so late that the machines were hardly watched for longer than that takes: what agents
-// answer then counts as well, so that less is proved, and what cannot be read is left out.
+// answer then counts as well, so that less is proved, and what cannot be read is not known.
 func TestOthersWhereReadingsStall(t *testing.T) {
 	p := &proof{hops: []network.Hop{mayBe("h2/a"), mayBe("h2/b")}, before: make([]network.Count, 2)}
 	began := time.Now()
 	at := func(after time.Duration, n int, err error) sightings {
 		return sightings{{of: p, hop: 0, count: bytes(uint64(n)), at: began.Add(after)}, {of: p, hop: 1, at: began.Add(after), err: err}}
 	}
-	p.others = make([]float64, 2)
+	p.others = []float64{math.Inf(1), math.Inf(1)}
 	first, from := at(0, 0, nil), at(200*time.Millisecond, 1000, errors.New("gone"))
 	first.note(first, from, at(250*time.Millisecond, 1100, nil))
-	if !slices.Equal(p.others, []float64{2000, 0}) || p.before[0].Bytes != 1100 || first.took(from) != 200*time.Millisecond {
+	if !slices.Equal(p.others, []float64{2000, math.Inf(1)}) || p.before[0].Bytes != 1100 || first.took(from) != 200*time.Millisecond {
 		t.Errorf("others send %v B/s, from %+v on", p.others, p.before)
 	}
 }

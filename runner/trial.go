@@ -172,7 +172,7 @@ func (s *session) approach(ctx context.Context, t *record.Trial) (*attempt, erro
 	if err := a.watch.attend(ctx, s.network.NodeDaemons); err != nil {
 		return nil, err
 	}
-	a.job = workload.Job{Workload: t.Cell.Workload, Options: t.Cell.Options, Distant: s.network.Distant, Clock: a.at.clock}
+	a.job = workload.Job{Workload: t.Cell.Workload, Options: t.Cell.Options, Distant: s.network.Distant, Clock: a.at.clock, On: a.at.boot}
 	if a.job.CPUs, err = a.at.place(t.Cell.Placement, links, t.Endpoints); err != nil {
 		return nil, err
 	}

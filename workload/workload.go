@@ -133,15 +133,16 @@ type Job struct {
 	Distant bool
 	// Clock identifies the clock of a distant endpoint; nil, or "": it may have one of its own.
 	Clock func(platform.Endpoint) string
+	// On identifies the machine of a distant endpoint, as far as that is known; nil: all are on one.
+	On func(platform.Endpoint) string
 }
 
-// Machine identifies the machine of an endpoint as far as that is known: CPUs are given out on each by itself. All endpoints of a job
-// that is not distant are on one.
+// Machine identifies the machine of an endpoint: CPUs are given out on each by itself.
 func (j Job) Machine(e platform.Endpoint) string {
-	if j.Clock == nil {
+	if j.On == nil {
 		return ""
 	}
-	return j.Clock(e)
+	return j.On(e)
 }
 
 // Pair is one client process and the server it talks to. Several clients can be in one container:

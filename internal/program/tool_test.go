@@ -47,7 +47,7 @@ func TestServes(t *testing.T) {
 func TestCPUsOfSeveralMachines(t *testing.T) {
 	job := workload.Job{
 		CPUs: workload.CPUs{Client: []int{4, 5}, Server: []int{6, 7}}, Distant: true,
-		Clock: func(e platform.Endpoint) string { return e.Name()[:1] },
+		On: func(e platform.Endpoint) string { return e.Name()[:1] },
 	}
 	for _, name := range []string{"b1", "c1", "b2", "c2"} {
 		job.Pairs = append(job.Pairs, workload.Pair{Client: &endpoint{name: name}, Server: &endpoint{name: "s"}, Own: [2]int{1, 2}})

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"math"
 
 	"nettoll/docker/engine"
 	"nettoll/internal/plumb"
@@ -156,7 +157,7 @@ func (v variant) build(ctx context.Context, topo network.Topology, p platform.Pl
 	if v.settings != (engine.Settings{}) {
 		n.Notes = append(n.Notes, "the engine runs with "+v.settings.String())
 	}
-	if n.Topo, err = topo.Beside(n.engines[0].Place()); err == nil {
+	if n.Topo, err = topo.Beside(n.engines[0].Place(), math.MaxUint16); err == nil {
 		err = v.alsoPodman(ctx, n.engines)
 	}
 	if err == nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"nettoll/internal/plumb"
+	"nettoll/record"
 )
 
 // Several networks of a cluster stand at once. Pods and services have names and addresses of their own (kube.Cluster.Beside);
@@ -16,7 +17,7 @@ func (n *build) apart() error {
 		return nil
 	}
 	var err error
-	n.Topo, err = n.Topo.Beside(n.cluster.Place())
+	n.Topo, err = n.Topo.Beside(n.cluster.Place(), record.LastPort)
 	return err
 }
 

@@ -4,6 +4,7 @@ package ssh
 
 import (
 	"context"
+	"math"
 
 	"nettoll/internal/plumb"
 	"nettoll/internal/remote"
@@ -72,7 +73,7 @@ func begin(ctx context.Context, name string, topo network.Topology, p platform.P
 	}
 	site := &plumb.Site{Beside: hosts.Machines[0].Place()}
 	site.Push("containers", hosts.Close)
-	if site.Topo, err = topo.Beside(site.Beside); err != nil { // servers of all networks share the ports of the machines
+	if site.Topo, err = topo.Beside(site.Beside, math.MaxUint16); err != nil { // servers of all networks share the ports of the machines
 		return nil, site.Abandon(ctx, err)
 	}
 	for i, h := range hosts.Machines {

@@ -22,8 +22,8 @@ var (
 func TestCPUsOfSeveralMachines(t *testing.T) {
 	job := workload.Job{
 		Workload: record.TCPStream, Duration: time.Second, Pairs: pairsOf("b1", "c1", "b2", "c2"), Distant: true,
-		CPUs:  workload.CPUs{Client: []int{4, 5}, Server: []int{6, 7}},
-		Clock: func(e platform.Endpoint) string { return e.Name()[:1] },
+		CPUs: workload.CPUs{Client: []int{4, 5}, Server: []int{6, 7}},
+		On:   func(e platform.Endpoint) string { return e.Name()[:1] },
 	}
 	tr, err := plan(job)
 	iferr.Fatal(t, err)
