@@ -139,12 +139,12 @@ func (e *Engine) Load(ctx context.Context) (string, error) {
 	case err != nil && !gone(err):
 		return "", failed(err, "inspect image %s", ref)
 	case err != nil && e.Image.Given != "":
-		return "", fmt.Errorf("docker: %w", error(&platform.Unsupported{Feature: "image " + ref, Option: "an engine that has it", Remedy: "pull or load it there first"}))
+		return "", fmt.Errorf("docker: the engine has no image %s: pull or load it first", ref)
 	case err != nil:
 		err = e.importImage(ctx)
 	case e.Image.Given != "":
 		if err := sameRelease(have); err != nil {
-			return "", fmt.Errorf("docker: %w", err)
+			return "", fmt.Errorf("docker: image %s %w", ref, err)
 		}
 	case have.Config == nil || have.Config.Labels[Label] != e.Run:
 		return "", fmt.Errorf("docker: the engine has an image %s that is not nettoll's: give it another name", ref)
@@ -170,21 +170,25 @@ func (e *Engine) Suits(ctx context.Context) error {
 	if err != nil {
 		return failed(err, "ask the engine")
 	}
-	lacks := &platform.Unsupported{Feature: "this machine's programs on the engine's", Remedy: "name an image for these with --docker-image, such as that of the release"}
 	kind, machine := runtime.GOARCH, kindOf(is.Info.Architecture)
 	if e.Image.Given != "" {
 		i, err := e.Client.ImageInspect(ctx, e.Image.Given)
 		if err != nil {
 			return nil // Load says why
 		}
-		kind, lacks.Feature, lacks.Remedy = i.Architecture, "image "+e.Image.Given, "name an image for these"
+		kind = i.Architecture
 	}
 	if kind == "" || machine == "" || kind == machine || kind == map[string]string{"amd64": "386", "arm64": "arm"}[machine] {
 		e.suits.Store(true)
 		return nil
 	}
-	lacks.Option = "CPUs of the kind " + kind + " there, which are " + machine
-	return fmt.Errorf("docker: %w", lacks)
+	if e.Image.Given != "" {
+		return fmt.Errorf("docker: image %s is for CPUs of the kind %s, and the engine's are %s; name an image for these", e.Image.Given, kind, machine)
+	}
+	return fmt.Errorf("docker: %w", error(&platform.Unsupported{
+		Feature: "this machine's programs on the engine's", Option: "CPUs of the kind " + kind + " there, which are " + machine,
+		Remedy: "name an image for these with --docker-image, such as that of the release",
+	}))
 }
 
 // kindOf returns Go's name for the kind of CPUs that the kernel has another name for. Podman has Go's names.
@@ -210,7 +214,7 @@ func sameRelease(i client.ImageInspectResult) error {
 	}
 	own := strings.ReplaceAll(origin.Version(), "+", "-")
 	if is := i.Config.Labels[versionLabel]; is != "" && is != own {
-		return &platform.Unsupported{Feature: "an image with nettoll " + is, Option: "nettoll " + own, Remedy: "use the image of the same release"}
+		return fmt.Errorf("has nettoll %s, and this is %s; use the image of the same release", is, own)
 	}
 	return nil
 }
