@@ -64,20 +64,27 @@ func newTopology(l line) (topologyView, bool) {
 	return topologyView{}, false
 }
 
-// sketch lays out the hops of a path from top to bottom: of several clients and servers, first those of clients, then what is between
-// them and servers, then those of servers.
+// sketch lays out the hops of a path from top to bottom: of several clients and servers, first those of clients and of their hosts, then
+// what is between them and servers, then those of servers' hosts and of servers.
 func sketch(network string, path []record.Hop, ends []record.Endpoint) topologyView {
 	v := topologyView{Network: network}
 	hosts := map[string]string{} // of containers
 	named := map[string][]record.Endpoint{}
-	place := map[string]int{} // of the hops in a container
+	place := map[string]int{} // of the hops in a container or on a host
 	for _, e := range ends {
 		if e.Host != "" {
 			hosts[e.Name] = e.Host
 		}
 		if e.Name != "" {
 			named[e.Role] = append(named[e.Role], e)
-			place[e.Name] = map[string]int{"client": -1, "server": 1}[e.Role]
+			side := map[string]int{"client": -1, "server": 1}[e.Role]
+			if other, known := place[e.Host]; known && other != side { // both are there
+				side = 0
+			}
+			if e.Host != "" {
+				place[e.Host] = side
+			}
+			place[e.Name] = map[string]int{"client": -2, "server": 2}[e.Role]
 		}
 	}
 	end := func(role string) record.Endpoint {

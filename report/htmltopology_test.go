@@ -58,6 +58,17 @@ func TestTopologyOfSeveralClients(t *testing.T) {
 	if want := []string{"device in h1c1", "device in h1c2", "device", "device in h1s1"}; !slices.Equal(kinds, want) || v.Client.Name != "h1c1 and 1 more" || v.Server.Name != "h1s1" {
 		t.Errorf("from %s over %q to %s", v.Client.Name, kinds, v.Server.Name)
 	}
+	path = nil
+	for _, name := range []string{"h2c1/eth0", "h2/up", "h1/up", "h1s1/eth0", "h3c1/eth0", "h3/up"} {
+		path = append(path, record.Hop{Name: name, Kind: "device"})
+	}
+	v = sketch("vxlan", path, []record.Endpoint{
+		{Role: "client", Name: "h2c1", Host: "h2"}, {Role: "server", Name: "h1s1", Host: "h1"}, {Role: "client", Name: "h3c1", Host: "h3"},
+	})
+	frames := record.Each(v.Frames, func(f frameView) string { return f.Host })
+	if frames[len(frames)-1] != "h1" || slices.Index(frames, "h1") != len(frames)-1 {
+		t.Errorf("frames of %q", frames)
+	}
 }
 
 // TestHopOfWhichOneDirectionWasMissed shows that direction.

@@ -66,7 +66,7 @@ func (a *app) showPlan(f runFlags, cells []record.Cell, skips []plan.Skip, set r
 		}
 	}
 	if found.nothing(cells) != nil {
-		fmt.Fprintln(&out, "\nNothing that was to be compared can run here: the run would end at once.")
+		fmt.Fprintln(&out, "\nNothing that was to be compared, or nothing that it is compared with, can run here: the run would end at once.")
 		_, err := a.stdout.Write(out.Bytes())
 		return err
 	}

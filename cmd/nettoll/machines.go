@@ -97,8 +97,8 @@ func (f *runFlags) suitMachines(cells []record.Cell) error {
 	if m.addressOf, err = f.addressed(len(ofEngines(across)) > 0); err != nil {
 		return err
 	}
-	if len(across) > 0 && onMachines(across[0].Network) && len(m.targets) == 1 {
-		return usagef("%s is between machines, and --hosts-ssh names one; name another, as in --hosts-ssh %s,b", across[len(across)-1].Network, m.targets[0])
+	if ours := ofMachines(across); len(ours) > 0 && len(m.targets) == 1 {
+		return usagef("%s is between machines, and --hosts-ssh names one; name another, as in --hosts-ssh %s,b", ours[len(ours)-1].Network, m.targets[0])
 	}
 	if len(across) > 0 && !m.through {
 		last, ends := across[len(across)-1].Network, m.targets // the first may be a baseline that nobody named
