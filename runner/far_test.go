@@ -43,7 +43,7 @@ func between(ahead, within, apart time.Duration) *player {
 	a, b := &machine{boot: "a", at: server}, &machine{boot: "b", at: client}
 	p.at = &machines{
 		all: []*machine{b, a}, of: map[*AgentEndpoint]*machine{server: a, client: b},
-		clocks: map[platform.Endpoint]string{server.Endpoint: "a", client.Endpoint: "b"},
+		origins: map[platform.Endpoint]sampler.Origin{server.Endpoint: {Boot: "a"}, client.Endpoint: {Boot: "b"}},
 	}
 	p.standing = clocked{clocks: &workload.Clocks{
 		Ahead: ahead, Within: within, Apart: apart,
@@ -75,7 +75,7 @@ func TestTurnsByTheClockThatIsKnownBest(t *testing.T) {
 		}
 	}
 	elsewhere := between(time.Minute, 5*ms, us)
-	elsewhere.at.clocks[called("h1")] = "c" // that of another machine, or of another time namespace
+	elsewhere.at.origins[called("h1")] = sampler.Origin{Boot: "a", Clock: "100 0"} // a time namespace of the same machine
 	if _, err := timesOf(t.Context(), []*player{between(time.Minute, 40*ms, us), elsewhere}); err == nil || !strings.Contains(err.Error(), "may be 40ms apart") {
 		t.Errorf("servers on two machines: error %v", err)
 	}

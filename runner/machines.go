@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"nettoll/agent"
@@ -33,14 +34,12 @@ type machine struct {
 	idle  *sampler.Baseline // in the current round
 }
 
-// machines are the machines of a trial, each once. of maps an endpoint in a role to its machine, and cpus to those that it may use
-// there; both are nil if all endpoints are on this machine.
+// machines are the machines of a trial, each once. of maps an endpoint in a role to its machine, and origins an endpoint, whatever its
+// role and process, to what its agent says of that; both are nil if all endpoints are on this machine.
 type machines struct {
-	all  []*machine
-	of   map[*AgentEndpoint]*machine
-	cpus map[*AgentEndpoint][]record.CPU
-	// clocks and boots identify the clock and the machine of each endpoint, whatever its role and process.
-	clocks, boots map[platform.Endpoint]string
+	all     []*machine
+	of      map[*AgentEndpoint]*machine
+	origins map[platform.Endpoint]sampler.Origin
 }
 
 // here returns this machine.
@@ -61,7 +60,7 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 	if err != nil {
 		return nil, err
 	}
-	m := &machines{of: map[*AgentEndpoint]*machine{}, cpus: map[*AgentEndpoint][]record.CPU{}, clocks: map[platform.Endpoint]string{}, boots: map[platform.Endpoint]string{}}
+	m := &machines{of: map[*AgentEndpoint]*machine{}, origins: map[platform.Endpoint]sampler.Origin{}}
 	byBoot := map[string]*machine{}
 	for _, at := range endsOf(links) {
 		var o sampler.Origin
@@ -81,27 +80,26 @@ func (s *session) machines(ctx context.Context, links []link) (*machines, error)
 		on := byBoot[o.Boot]
 		// Only what all of its endpoints may use can be chosen for any of them.
 		on.facts.CPUs = record.Those(on.facts.CPUs, func(c record.CPU) bool { return slices.Contains(o.Machine.CPUs, c) })
-		m.of[at.AgentEndpoint], m.cpus[at.AgentEndpoint], m.clocks[at.Endpoint], m.boots[at.Endpoint] = on, o.Machine.CPUs, clockOf(o), o.Boot
+		m.of[at.AgentEndpoint], m.origins[at.Endpoint] = on, o
 	}
 	return m, nil
 }
 
 // clock identifies the clock of an endpoint; "" is this machine's.
-func (m *machines) clock(e platform.Endpoint) string { return m.clocks[placed(e)] }
+func (m *machines) clock(e platform.Endpoint) string { return clockOf(m.origin(e)) }
 
 // boot identifies the machine of an endpoint; "" is this one.
-func (m *machines) boot(e platform.Endpoint) string { return m.boots[placed(e)] }
+func (m *machines) boot(e platform.Endpoint) string { return m.origin(e).Boot }
 
-// placed returns the endpoint of which one with an agent is a role or a process.
-func placed(e platform.Endpoint) platform.Endpoint {
+func (m *machines) origin(e platform.Endpoint) sampler.Origin {
 	if at, ok := e.(*AgentEndpoint); ok {
-		return at.Endpoint
+		e = at.Endpoint
 	}
-	return e
+	return m.origins[e]
 }
 
 // clockOf identifies the clock of an agent.
-func clockOf(o sampler.Origin) string { return o.Boot + " " + o.Clock }
+func clockOf(o sampler.Origin) string { return strings.TrimSpace(o.Boot + " " + o.Clock) }
 
 // leaveOut notes in a snapshot what this process has used so far, if the machine is this one: it only measures, as in what is read
 // here.
@@ -268,7 +266,7 @@ func (m *machines) describe(endpoints []record.Endpoint, links []link) {
 	for i, at := range endsOf(links) {
 		on := m.of[at.AgentEndpoint]
 		facts := on.facts
-		facts.CPUs = m.cpus[at.AgentEndpoint]
+		facts.CPUs = m.origin(at.Endpoint).Machine.CPUs
 		endpoints[i].Machine = &facts
 		if len(m.all) > 1 {
 			endpoints[i].Host = on.name

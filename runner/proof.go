@@ -350,8 +350,9 @@ func (p *proof) judge(after []network.Count, pairs []workload.Crossed) ([]record
 			sum.Add(pairs[pair])
 			least.Bytes, least.Transactions = min(least.Bytes, pairs[pair].Bytes), min(least.Transactions, pairs[pair].Transactions)
 		}
-		most, mostPackets := sum.Bytes/2+background, sum.Transactions/2+backgroundPackets // that may cross a hop that the payload must not cross
-		if n := uint64(len(p.pairs[i])); !h.Common && n > 1 {                             // one pair alone could take that path
+		// What may cross a hop that the payload must not cross. One of several pairs alone could take that path.
+		most, mostPackets := sum.Bytes/2+background, sum.Transactions/2+backgroundPackets
+		if n := uint64(len(p.pairs[i])); !h.Common && n > 1 {
 			most, mostPackets = min(most, least.Bytes/2+n*background), min(mostPackets, least.Transactions/2+n*backgroundPackets)
 		}
 		grown := growth(p.before[i], after[i])
