@@ -266,9 +266,10 @@ func (s Serves) pair(job workload.Job, n int) Pair {
 	if s == OneClient {
 		p.port = p.Own[0]
 	}
-	order, before, client := n, map[any]bool{}, 0
+	order, before := n, map[any]bool{}
+	client, on := 0, job.Machine(p.Client)
 	for i, other := range job.Pairs {
-		if i < n && job.Machine(other.Client) == job.Machine(p.Client) {
+		if i < n && job.Machine(other.Client) == on {
 			client++
 		}
 		if s.together(p.Pair, other, i == n) {
