@@ -51,10 +51,10 @@ Ctrl-C ends the run with a report of its trials so far; --resume resumes it.
 
 The exit status is 0 when everything that can run here has a good trial, even if single
 trials failed, which the report counts; 1 when something has no good trial, also if the time
-was too short for it, or only its baseline cannot run here, or the run failed or stopped because
-nothing more could be measured, or something that it made could not be removed, or --self-check
-found more false alarms than its level promises; 2 for a mistake in the command line or in a suite, or a run file that
-cannot be used; 130 when the run was interrupted.`,
+was too short for it, or only its baseline cannot run here, or the run failed or stopped
+because nothing more could be measured, or something that it made could not be removed, or
+--self-check found more false alarms than its level promises; 2 for a mistake in the command
+line or in a suite, or a run file that cannot be used; 130 when the run was interrupted.`,
 		Example: `  nettoll run
   nettoll run bridge bridge-nonf --hosts 1 --precision 2% --time-budget 5m
   nettoll run docker               what Docker's bridge and a published port cost
