@@ -278,8 +278,11 @@ func engineState(ctx context.Context) string {
 const offerTime = 10 * time.Second
 
 // offerEngine reports, after a run that used no engine, how to compare the networks of an engine that answers here
-// with those of the lab.
+// with those of the lab. One on another machine is not asked.
 func (a *app) offerEngine(ctx context.Context) {
+	if t, err := dial.Resolve(""); err != nil || !t.MayBeLocal() {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, offerTime)
 	defer cancel()
 	if state := engineState(ctx); !strings.HasPrefix(state, "-") {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -115,6 +116,23 @@ func TestDefaultRunBesideAnEngine(t *testing.T) {
 		}
 	}
 	e.untouched(t)
+}
+
+// TestEngineElsewhereIsNotAsked checks that a run which names no network does not log in to the machine of an engine.
+func TestEngineElsewhereIsNotAsked(t *testing.T) {
+	bin, asked := t.TempDir(), filepath.Join(t.TempDir(), "asked")
+	iferr.Fatal(t, os.WriteFile(filepath.Join(bin, "ssh"), []byte("#!/bin/sh\n: >"+asked+"\nexit 255\n"), 0o755))
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	t.Setenv("DOCKER_HOST", "ssh://elsewhere.invalid")
+	var out bytes.Buffer
+	(&app{stdout: &out}).offerEngine(t.Context())
+	if _, err := os.Stat(asked); err == nil || out.Len() > 0 {
+		t.Errorf("it was asked (%v), and this was said: %q", err == nil, out.String())
+	}
+	engineState(t.Context())
+	if _, err := os.Stat(asked); err != nil {
+		t.Errorf("this test would not notice: %v", err)
+	}
 }
 
 // TestRunDocker checks that the name of the platform measures its usual networks, on as many hosts as there are
