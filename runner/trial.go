@@ -19,9 +19,10 @@ import (
 )
 
 // How much longer than its warm-up and window a trial may take: some programs work in whole seconds
-// only, and each client process has to be started.
+// only, and each client process has to be started. It is more than several answers of an agent may take, of which each has
+// a bound of its own, with an error that says more.
 const (
-	grace       = 20 * time.Second
+	grace       = 60 * time.Second
 	graceClient = 50 * time.Millisecond
 )
 

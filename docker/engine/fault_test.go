@@ -53,7 +53,7 @@ func TestFaultsInTrials(t *testing.T) {
 	t.Run("engine hangs", func(t *testing.T) {
 		rounds(t, d, "user-bridge", func() {
 			d.Signal(t, syscall.SIGSTOP)
-			time.AfterFunc(12*time.Second, func() { d.Signal(t, syscall.SIGCONT) }) // longer than agents may be silent
+			time.AfterFunc(25*time.Second, func() { d.Signal(t, syscall.SIGCONT) }) // longer than agents may take to answer
 		}, "no answer within")
 	})
 	t.Run("network removed", func(t *testing.T) {

@@ -107,13 +107,19 @@ func (l *listener) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// watch calls end once nothing has been read for the time given, unless ctx ends first.
+// watch calls end once nothing has been read for the time given, unless ctx ends first. After a pause of this machine its
+// timer can be earlier than the thread that reads what has come meanwhile, so that it looks twice.
 func (l *listener) watch(ctx context.Context, silence time.Duration, end func()) {
-	for {
+	for again := false; ; {
 		left := silence - (time.Since(began) - time.Duration(l.last.Load()))
-		if left <= 0 {
+		switch {
+		case left > 0:
+			again = false
+		case again:
 			end()
 			return
+		default:
+			again, left = true, silence/30
 		}
 		select {
 		case <-ctx.Done():

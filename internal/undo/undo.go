@@ -45,7 +45,7 @@ func (s *Stack) Close(ctx context.Context) error {
 }
 
 // abandonTime bounds the removals after a failed construction.
-const abandonTime = 30 * time.Second
+const abandonTime = 2 * time.Minute
 
 // Abandon runs the removals after a failed construction and returns cause, joined with the errors of
 // removals. It works even if the context of the construction is over.

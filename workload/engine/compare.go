@@ -25,7 +25,7 @@ const (
 	longPings = 200 * time.Millisecond
 	pingLimit = 200 * time.Millisecond // for one answer
 	pingAgain = 20 * time.Millisecond  // after a refusal: the server may not listen yet
-	pingTime  = time.Second            // after so long without an answer the client gives up
+	pingTime  = time.Second            // after so much waiting without an answer the client gives up
 )
 
 type answerParams struct {
@@ -85,11 +85,12 @@ func (now clock) compare(ctx context.Context, p compareParams) (r compareResult,
 	var o offset
 	b := make([]byte, 2*cookieSize+16)
 	began := now()
-	since, heard := began, 0
+	heard := 0
+	var waited time.Duration // since the last answer, without what a pause of the machine has added
 	enough := func() bool {
 		return heard >= pings || heard >= fewPings && time.Duration(now()-began) > longPings
 	}
-	for number := uint64(1); !enough() && time.Duration(now()-since) < pingTime && ctx.Err() == nil; number++ {
+	for number := uint64(1); !enough() && waited < pingTime && ctx.Err() == nil; number++ {
 		question := binary.BigEndian.AppendUint64(p.Cookie[:len(p.Cookie):len(p.Cookie)], number)
 		if err := c.SetDeadline(time.Now().Add(pingLimit)); err != nil {
 			return r, err
@@ -102,12 +103,17 @@ func (now clock) compare(ctx context.Context, p compareParams) (r compareResult,
 			answered := now()
 			if err == nil && n == len(question)+8 && bytes.Equal(b[:len(question)], question) {
 				o.learn(asked, int64(binary.BigEndian.Uint64(b[len(question):])), answered)
-				since, heard = answered, heard+1
+				waited, heard = 0, heard+1
 				break
 			}
 		}
-		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		switch {
+		case err == nil:
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			waited += pingLimit
+		default:
 			time.Sleep(pingAgain)
+			waited += pingAgain
 		}
 	}
 	if o.took == 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -193,9 +194,9 @@ func (b *brief) prepare(f *flow) (errno syscall.Errno) {
 	return 0
 }
 
-// silence is for how many waits of pollInterval a server tolerates a client that connects and sends
-// nothing.
-const silence = int(handshakeLimit / pollInterval)
+// silence is for how many waits of pollInterval a server, which has one connection at a time, tolerates a client that
+// connects and sends nothing.
+const silence = int(5 * time.Second / pollInterval)
 
 func newAcceptor(f *flow, o record.Options) (step, error) {
 	f.brief = &brief{fd: -1, next: -1, listener: f.listener.fd}

@@ -104,6 +104,7 @@ func TestStrangers(t *testing.T) {
 }
 
 func TestConnectErrors(t *testing.T) {
+	answersWithin(t, time.Second)
 	answering := func(answer string) func(net.Conn) {
 		return func(c net.Conn) { io.WriteString(c, answer); c.Close() }
 	}
@@ -115,7 +116,7 @@ func TestConnectErrors(t *testing.T) {
 		{"closes", "closed the connection instead of acknowledging", answering("")},
 		{"another protocol", "does not speak nettoll's protocol", answering("220 smtp")},
 		{"refuses", "server: no CPU", answering("\x01server: no CPU")},
-		{"says nothing", "acknowledge the cookie: no answer within 5s", func(net.Conn) {}},
+		{"says nothing", "acknowledge the cookie: no answer within 1s", func(net.Conn) {}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h, port := newHandlers(t), machine.FreePort(t)
@@ -142,6 +143,13 @@ func TestConnectErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// answersWithin changes handshakeLimit for a test.
+func answersWithin(t *testing.T, limit time.Duration) {
+	usual := handshakeLimit
+	handshakeLimit = limit
+	t.Cleanup(func() { handshakeLimit = usual })
 }
 
 func TestOptionsThatTheKernelRefuses(t *testing.T) {

@@ -28,7 +28,7 @@ import (
 //
 // shortSilence is how long a stream may receive nothing in turns, which do not wait for any, without being broken.
 const (
-	grace    = 5 * time.Second
+	grace    = 20 * time.Second
 	lastWait = 4 * time.Second
 
 	shortSilence = time.Second

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { testutil.Main(m) }
 func TestConform(t *testing.T) { workloadtest.Conform(t, Tool, "-s -1") }
 
 func TestArguments(t *testing.T) {
-	const server, head, end = "-s -1 -J -B 198.18.0.2 -p 20002 -i 1", "-J -c 198.18.0.1 -p 20002 -t 2 -i 1", " --connect-timeout 3000"
+	const server, head, end = "-s -1 -J -B 198.18.0.2 -p 20002 -i 1", "-J -c 198.18.0.1 -p 20002 -t 2 -i 1", " --connect-timeout 8000"
 	job := func(load string, o record.Options, pairs ...workload.Pair) workload.Job {
 		j := workloadtest.Job(load, o, pairs...)
 		j.Duration = 1500 * time.Millisecond
@@ -32,7 +32,7 @@ func TestArguments(t *testing.T) {
 		{"tcp", job(record.TCPStream, record.Options{}), server, head + end},
 		{"tcp with all", workloadtest.Warm(job(record.TCPStream, record.Options{Streams: 4, MessageSize: 65536, Window: 131072, Congestion: "reno", ZeroCopy: true, Reverse: true},
 			workloadtest.Pair("c", "s", "2001:2::1")), 200*time.Millisecond), "-s -1 -J -B 2001:2::2 -p 20002 -i 1",
-			"-J -c 2001:2::1 -p 20002 -t 2 -i 1 --connect-timeout 3000 -O 1 -P 4 -l 65536 -w 131072 -C reno -Z -R"},
+			"-J -c 2001:2::1 -p 20002 -t 2 -i 1 --connect-timeout 8000 -O 1 -P 4 -l 65536 -w 131072 -C reno -Z -R"},
 		{"bidir", workloadtest.Warm(job(record.TCPBidir, record.Options{}), time.Second), server, head + end + " -O 1 --bidir"},
 		{"udp as fast as it goes", job(record.UDPStream, record.Options{}), server, head + end + " -u -b 0 --get-server-output -l 1300"},
 		{"udp paced", job(record.UDPStream, record.Options{Bandwidth: 5_000_000, MessageSize: 1000, Streams: 2}), server,

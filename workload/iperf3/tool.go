@@ -49,8 +49,9 @@ func within(least, most int) []record.Bounds {
 	return append(workload.Within(least, most, "message-size"), workload.Within(1, 128, "streams")...)
 }
 
-// connectTimeout is how long a client tries to reach its server, in milliseconds.
-const connectTimeout = 3000
+// connectTimeout is how long a client tries to reach its server, in milliseconds: less than program.Grace, so that iperf3
+// says itself what it could not reach.
+const connectTimeout = 8000
 
 // Limits of intervals, each of which has a part for each stream in the output: of 128 streams it takes 40 kB.
 const (
