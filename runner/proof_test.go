@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"nettoll/internal/testutil/iferr"
@@ -367,6 +368,28 @@ func TestFinishWaitsForNetworkCards(t *testing.T) {
 	if err != nil || verdict(hops) != "" {
 		t.Errorf("%v, %q", err, verdict(hops))
 	}
+}
+
+// TestFinishLooksAgainAfterAPause checks that time in which the machine stands still is not taken for patience.
+func TestFinishLooksAgainAfterAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reads := 0
+		read := func(context.Context) (network.Count, error) {
+			if reads++; reads == 2 {
+				time.Sleep(time.Minute)
+			}
+			if reads < 4 {
+				return bytes(0), nil
+			}
+			return bytes(1000), nil
+		}
+		p, err := begin(t.Context(), [][]network.Hop{{{Name: "h1/proxy", Kind: network.Proxy, Read: read}}})
+		iferr.Fatal(t, err)
+		hops, err := p.finish(t.Context(), []workload.Crossed{{Bytes: 1000}})
+		if err != nil || verdict(hops) != "" {
+			t.Errorf("%v, %q", err, verdict(hops))
+		}
+	})
 }
 
 func TestCounterThatBeganAnewIsAnError(t *testing.T) {
