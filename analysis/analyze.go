@@ -36,8 +36,9 @@ type Result struct {
 	Scenarios []Scenario
 	Settlings []Settling
 	InForce   []InForce
-	NodeUses  []NodeUse // of the nodes of a cluster of the user's
-	Warnings  []Warning // of the run as a whole
+	NodeUses  []NodeUse    // of the nodes of a cluster of the user's
+	Warnings  []Warning    // of the run as a whole
+	SelfCheck *FalseAlarms // nil if the run is none
 
 	// Results drawn from several rows together.
 	Multiplicity Multiplicity
@@ -237,7 +238,7 @@ func AnalyzeCompleted(f *record.File) Result {
 	if e, ok := ending(f); ok {
 		res.End, res.EndDetail, res.Finished = e.Reason, e.Detail, e.Finished
 	}
-	in := newCircumstances(res, all)
+	in := newCircumstances(res, all, f.Name)
 	res.Aim = in.aim
 	for _, rows := range record.Gather(newRows(all, in), func(r Row) record.Cell { return r.Cell.Scenario() }) {
 		slices.SortStableFunc(rows, func(a, b Row) int { return nativeFirst(a.Native, b.Native) })
@@ -246,6 +247,10 @@ func AnalyzeCompleted(f *record.File) Result {
 	res.Relate()
 	res.Settlings, res.InForce = settlings(f.Trials), inForces(f.Run.Cells, f.Trials, res.Level)
 	res.NodeUses = nodeUses(f.Trials)
+	if f.Run.Settings.SelfCheck {
+		c := SelfCheck(f, 0)
+		res.SelfCheck = &c
+	}
 	res.Warnings = runDoubts(f, res, in)
 	return res
 }
@@ -310,6 +315,8 @@ func newRow(c series, in circumstances) Row {
 		if t.Status != record.OK {
 			row.Reason, row.Remedy = t.Reason, t.Remedy
 		}
+	}
+	for _, t := range c.counting() {
 		if len(t.Path) > 0 {
 			row.Path = t.Path
 		}
@@ -502,7 +509,7 @@ func runDoubts(f *record.File, res Result, in circumstances) (out warnings) {
 			"other work used %s of the machine's %s between trials: a receiver that waits for a CPU is woken less often, so networks may differ less from native than on a quiet machine", oneline.Number(used, 2), all)
 	}
 	if f.Truncated > 0 {
-		out.add(WarnTruncated, "resume this run (--resume FILE)",
+		out.add(WarnTruncated, in.resume(""),
 			"the last line is incomplete (%d bytes are left out): the process died while writing it", f.Truncated)
 	}
 	text := map[string]string{
@@ -512,7 +519,7 @@ func runDoubts(f *record.File, res Result, in circumstances) (out warnings) {
 	if text != "" && res.EndDetail != "" {
 		text += " (" + res.EndDetail + ")"
 	}
-	then := "resume this run (--resume FILE)"
+	then := in.resume("")
 	if _, orderly := ending(f); !orderly {
 		text = "the run did not finish cleanly"
 	} else if in.gaveUp {
@@ -531,7 +538,7 @@ func runDoubts(f *record.File, res Result, in circumstances) (out warnings) {
 	}
 	if slices.ContainsFunc(res.Scenarios, func(s Scenario) bool { return s.Cell.Placement == record.PlacementFree }) {
 		out.add(WarnPlacement, "use --placement same or distinct",
-			"placement is free: the scheduler moves client and server between CPUs, which makes latency bimodal and its median a matter of luck")
+			"placement is free: the scheduler moves client and server between CPUs, on which figures depend, latency most of all")
 	}
 	return out
 }

@@ -102,7 +102,7 @@ func TestAnalyzeLostTrials(t *testing.T) {
 		lost                    []Lost
 		codes                   []string
 	}{
-		{"host", "second", "", record.Failed, map[record.Status]int{record.Failed: 2}, []Lost{{record.Failed, 2, "second", ""}}, []string{WarnFailed}},
+		{"host", "second", "", record.Failed, map[record.Status]int{record.Failed: 2}, []Lost{{record.Failed, 1, "first", ""}, {record.Failed, 1, "second", ""}}, []string{WarnFailed, WarnFailed}},
 		{"bridge", "broke", "", record.Failed, map[record.Status]int{record.Failed: 1, record.Invalid: 1},
 			[]Lost{{record.Failed, 1, "broke", ""}, {record.Invalid, 1, "bypassed", ""}}, []string{WarnFailed, WarnInvalid}},
 		{"ovs", "no openvswitch", "modprobe openvswitch", record.Skipped, map[record.Status]int{record.Skipped: 1},

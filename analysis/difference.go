@@ -159,6 +159,32 @@ func unlike(endpoints []record.Endpoint, of func(record.Endpoint) []fact) (all [
 	return all
 }
 
+// elsewhere reports whether endpoints and those that they are compared with are on different machines: on the one that nettoll runs
+// on and on others, or on others with other CPUs or kernels.
+func elsewhere(ends, baseEnds []record.Endpoint) bool {
+	kinds := func(of []record.Endpoint) []string {
+		all := record.Distinct(of, func(e record.Endpoint) string {
+			if e.Machine == nil {
+				return "this machine"
+			}
+			return e.Machine.CPUModel + ", " + e.Machine.Kernel
+		})
+		slices.Sort(all)
+		return all
+	}
+	return len(ends) > 0 && len(baseEnds) > 0 && !slices.Equal(kinds(ends), kinds(baseEnds))
+}
+
+// namedMachines names the machines of endpoints.
+func namedMachines(ends []record.Endpoint) string {
+	return strings.Join(record.Distinct(ends, func(e record.Endpoint) string {
+		if e.Machine == nil {
+			return "this machine"
+		}
+		return cmp.Or(e.Platform, e.Host)
+	}), " and ")
+}
+
 // movedMachines names what changed between trials, from the first value to the last.
 func movedMachines(changed map[string][]string) (all []string) {
 	for name, values := range changed {
@@ -244,9 +270,18 @@ func differences(ce []record.Endpoint, cf []record.Flow, ne []record.Endpoint, n
 	return all
 }
 
-// lastSetup returns the endpoints of the last trial that has any, and the flows of the last trial that has any.
+// counting returns the trials with figures or, if there are none, all.
+func (s series) counting() []*record.Trial {
+	if ok := s.ok(); len(ok) > 0 {
+		return ok
+	}
+	return s.trials
+}
+
+// lastSetup returns the endpoints of the last trial that has any, and the flows of the last trial that has any: of those with figures,
+// unless there are none.
 func (s series) lastSetup() (endpoints []record.Endpoint, flows []record.Flow) {
-	for _, t := range s.trials {
+	for _, t := range s.counting() {
 		if len(t.Endpoints) > 0 {
 			endpoints = t.Endpoints
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -42,6 +43,7 @@ const (
 	WarnUnstationary  = "not-stationary"         // the window differs between its beginning and its end
 	WarnUnlike        = "unlike-machines"        // the ends are on machines of different kinds
 	WarnMoved         = "moved"                  // the machines are not the same in all trials
+	WarnElsewhere     = "elsewhere"              // the baseline was measured on other machines
 	WarnVersions      = "several-versions"       // of nettoll measured the rounds
 )
 
@@ -57,7 +59,7 @@ const (
 
 // carriedAdvice is the advice for warnings recorded in trials.
 var carriedAdvice = map[string]string{
-	record.WarnGenerator:      "the traffic generator, not the network, is the bottleneck: use more streams or clients, larger messages, or separate CPUs for client and server",
+	record.WarnGenerator:      "use larger messages, or several clients",
 	record.WarnOwnControl:     "to compare tools under the same one, measure all under the machine's own (--congestion machine)",
 	record.WarnStarved:        "stop other work on the machine, or ", // see longer
 	record.WarnIdleBusy:       "stop other work on the machine, and measure again",
@@ -65,7 +67,7 @@ var carriedAdvice = map[string]string{
 	record.WarnForeignCPU:     "stop other work on the machine, and measure again",
 	record.WarnCPULimit:       "measure without it: docker run --cpus, --pod-cpus, limits of a pod or its namespace (LimitRange), CPUQuota of systemd",
 	record.WarnForeignPackets: "find out what else sends over the network (tcpdump), and measure again without it",
-	record.WarnNotSilent:      "its figures include what the network does by itself: find out what it sends (tcpdump), or measure with fewer neighbours",
+	record.WarnNotSilent:      "its figures include what the network does by itself: find out what it sends (tcpdump)", // see carried
 }
 
 // Percent writes a share in percent, to three digits, and not in more detail than a thousandth of a percent.
@@ -90,6 +92,7 @@ func signed(change float64) string {
 
 // bound describes what ended a run.
 type bound struct {
+	file      string // the run file's name; empty if it has none
 	end       string
 	gaveUp    bool    // all cells: a resumed run would end at once
 	maxRounds int     // limit of rounds; 0 means none
@@ -122,7 +125,7 @@ func (b bound) more(rounds int) string {
 	}
 	switch b.end {
 	case record.EndPrecision:
-		return fmt.Sprintf("ask for more rounds (--min-rounds %d%s)", rounds, limit)
+		return fmt.Sprintf("ask for more rounds (--min-rounds %d%s%s)", rounds, limit, within(took))
 	case record.EndBudget:
 		if took > 0 {
 			return fmt.Sprintf("allow more time (--time-budget %s%s)", Budget(took), limit)
@@ -131,7 +134,12 @@ func (b bound) more(rounds int) string {
 	case record.EndMaxRounds:
 		return fmt.Sprintf("allow more rounds (--max-rounds %d%s)", rounds, within(took))
 	}
-	return "resume this run (--resume FILE" + limit + within(left) + ")"
+	return b.resume(limit + within(left))
+}
+
+// resume returns advice to resume the run, with these flags, each after a blank.
+func (b bound) resume(flags string) string {
+	return "resume this run (--resume " + cmp.Or(b.file, "FILE") + flags + ")"
 }
 
 // Budget formats seconds as the value of --time-budget that leaves a tenth to spare: none, where that is more than suites may ask for.
@@ -177,6 +185,23 @@ func warnTooFewRounds(n, least int, level float64, more string) Warning {
 // forecasts rest on a few figures that were far from the others, and something else than time helps.
 const mostHours, mostTimes = 4, 20
 
+// hours returns how long the rounds take that the requested precision needs.
+func (in circumstances) hours() float64 { return in.round * float64(in.aim.Rounds) / 3600 }
+
+// affordable reports whether reports advise so many rounds.
+func (in circumstances) affordable() bool {
+	return in.aim.Rounds <= MostRounds && (in.hours() <= mostHours || in.aim.Rounds <= mostTimes*in.last)
+}
+
+// longRun returns advice for what many rounds average out: as many as the requested precision needs, if that is known, so that all
+// caveats of a report advise the same, and otherwise twice as many as there were.
+func (in circumstances) longRun() string {
+	if in.aim.Rounds > 0 && in.affordable() {
+		return in.more(in.aim.Rounds)
+	}
+	return in.more(2 * in.last)
+}
+
 // warnNotPrecise has the same words for all rows that it applies to; how far each is off is in its Reached.
 func warnNotPrecise(k record.Kind, in circumstances) Warning {
 	when := cmp.Or(map[string]string{
@@ -194,8 +219,8 @@ func warnNotPrecise(k record.Kind, in circumstances) Warning {
 			all = fmt.Sprintf("all but %d of the run's figures", n)
 		}
 		how := ""
-		if hours := in.round * float64(rounds) / 3600; hours > mostHours && rounds > mostTimes*in.last {
-			how = fmt.Sprintf(", which take %.0f hours", hours)
+		if !in.affordable() {
+			how = fmt.Sprintf(", which take %.0f hours", in.hours())
 		} else {
 			advice = in.more(rounds) + ", " + advice
 		}
@@ -258,7 +283,7 @@ func levelling(c record.Cell, ends, baseEnds []record.Endpoint, what []differenc
 // doubts returns the warnings about one row, the gravest first.
 func doubts(row Row, c series, in circumstances) warnings {
 	if len(c.trials) == 0 {
-		return warnings{{WarnNotMeasured, "planned, but not tried", "resume this run (--resume FILE)"}}
+		return warnings{{WarnNotMeasured, "planned, but not tried", in.resume("")}}
 	}
 	out := lostDoubts(row.Lost, len(c.trials))
 	if row.Status != record.OK {
@@ -279,7 +304,11 @@ func doubts(row Row, c series, in circumstances) warnings {
 		}
 		out = append(out, warnTooFewRounds(known.N, least, in.level, more))
 	case !known.Narrow && known.Wanted > 0 && !in.needed[c.cell]:
-		out = append(out, warnNotPrecise(k, in))
+		w := warnNotPrecise(k, in)
+		if c.ended() && in.aim.Rounds == 0 {
+			w.Advice = anew
+		}
+		out = append(out, w)
 	}
 	if !row.Native {
 		base := BaselineName(c.cell)
@@ -303,6 +332,10 @@ func doubts(row Row, c series, in circumstances) warnings {
 			}
 			texts := record.Each(d, func(one difference) string { return one.text })
 			out.add(WarnDiffers, advice, "not set up like %s: %s", base, strings.Join(texts, ", "))
+		}
+		if elsewhere(ends, baseEnds) {
+			out.add(WarnElsewhere, "part of the difference can be that between the machines: name a network of the same machines to compare it with (--baseline), or measure it in a run of its own",
+				"measured on %s, and %s on %s", namedMachines(ends), base, namedMachines(baseEnds))
 		}
 	}
 	changed := changes(ok)
@@ -337,20 +370,27 @@ func doubts(row Row, c series, in circumstances) warnings {
 	return out
 }
 
-// Lost is what happened to the trials of a cell that have the same status, which is not OK.
+// Lost is what happened to the trials of a cell that have the same status, which is not OK, for the same reason.
 type Lost struct {
 	Status         record.Status
 	Trials         int
 	Reason, Remedy string // of the last of them
 }
 
-// lost gathers the trials without figures by their status.
+// digits are what reasons that are the same can differ in.
+var digits = regexp.MustCompile(`[0-9.]+`)
+
+// lost gathers the trials without figures by their status and then by their reasons, the most frequent first.
 func lost(c series) (all []Lost) {
 	for _, status := range []record.Status{record.Failed, record.Invalid, record.Skipped} {
-		same := record.Those(c.trials, func(t *record.Trial) bool { return t.Status == status })
-		if n := len(same); n > 0 {
-			all = append(all, Lost{status, n, same[n-1].Reason, same[n-1].Remedy})
+		of := record.Those(c.trials, func(t *record.Trial) bool { return t.Status == status })
+		var some []Lost
+		for _, same := range record.Gather(of, func(t *record.Trial) string { return digits.ReplaceAllString(t.Reason, "#") }) {
+			last := same[len(same)-1]
+			some = append(some, Lost{status, len(same), last.Reason, last.Remedy})
 		}
+		slices.SortStableFunc(some, func(a, b Lost) int { return b.Trials - a.Trials })
+		all = append(all, some...)
 	}
 	return all
 }
@@ -382,7 +422,7 @@ func lostDoubts(all []Lost, of int) (out warnings) {
 var statements = []string{record.WarnFault, record.WarnPathFound, record.WarnPathNotClaimed, record.WarnPathUnproved, record.WarnRemark}
 
 // telling are codes under which networks have different doubts.
-var telling = append(slices.Clone(statements), WarnDiffers, WarnFailed, WarnInvalid, WarnSkipped, WarnUnlike, WarnMoved)
+var telling = append(slices.Clone(statements), WarnDiffers, WarnFailed, WarnInvalid, WarnSkipped, WarnUnlike, WarnMoved, WarnElsewhere)
 
 // Telling reports whether doubts of a code differ in what they say: one cannot stand for another of the same code, as with
 // those that differ in amounts or in the processes that they name.
@@ -410,8 +450,11 @@ func carried(c series, in circumstances) (out warnings) {
 		}
 		texts := record.Gather(said, func(w of) string { return w.shape })
 		advice := carriedAdvice[same[0].Code]
-		if same[0].Code == record.WarnStarved {
+		switch {
+		case same[0].Code == record.WarnStarved:
 			advice += longer(c.trials)
+		case same[0].Code == record.WarnNotSilent && c.cell.Neighbours > 0:
+			advice += ", or measure with fewer neighbours"
 		}
 		for _, text := range texts {
 			alike := record.Those(same, func(w of) bool { return w.shape == text[0].shape })
@@ -439,13 +482,16 @@ func unsteady(row Row, k record.Kind, points []Point, in circumstances) (out war
 			}
 		}
 		if cv := variation(values(points)); cv > noisyLimit {
-			out.add(WarnNoisy, "stop other work on the machine, or "+in.more(in.last+len(points)),
+			out.add(WarnNoisy, "stop other work on the machine, or "+in.longRun(),
 				"%s of %s varied by %s (standard deviation) from round to round", k.Title, base, Percent(cv))
 		}
 	}
 	if far, n := len(outliers(points, outlierLimit)), len(points); far > 0 {
 		advice := "estimates and intervals are robust to so few"
-		if !withstands(n, far, in.level) {
+		switch {
+		case n < record.LeastRounds(1, in.level):
+			advice = "there are too few rounds for an interval"
+		case !withstands(n, far, in.level):
 			advice = "with so few rounds an interval extends as far as the outliers, and more rounds narrow it"
 		}
 		// In words that suit every number: reports merge doubts that differ only in it.

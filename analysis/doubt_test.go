@@ -64,6 +64,11 @@ func TestRowWarnings(t *testing.T) {
 		{"failed of a finding", "bridge", WarnFailed, each("bridge", found), "8 of 8 trials failed: MTU black hole (seen as: nothing was received)"},
 		{"a finding that is the reason is said once", "bridge", "mtu-black-hole", each("bridge", found), ""},
 		{"a finding that is not the reason", "bridge", "nested-tunnel", each("bridge", found), "a tunnel in a tunnel"},
+		{"failed for two reasons", "bridge", WarnFailed, func(f *record.File) {
+			lose("bridge", record.Failed, "no answer within 3 s", 2, 5)(f)
+			lose("bridge", record.Failed, "no answer within 5 s", 3, 3)(f)
+			lose("bridge", record.Failed, "another", 6, 6)(f)
+		}, "4 of 8 trials failed: no answer within 3 s"},
 		{"failed once", "bridge", WarnFailed, lose("bridge", record.Failed, "timeout", 4, 4), "1 of 8 trials failed: timeout"},
 		{"invalid twice", "bridge", WarnInvalid, lose("bridge", record.Invalid, "br0 saw nothing", 1, 2), "2 of 8 trials were invalid: br0 saw nothing"},
 		{"skipped once", "bridge", WarnSkipped, lose("bridge", record.Skipped, "busy", 1, 1), "1 of 8 trials skipped: busy"},
@@ -100,6 +105,34 @@ func TestRowWarnings(t *testing.T) {
 			each("bridge", func(_ int, t *record.Trial) { t.Endpoints = endpointsOf(1450, nil) })(f)
 			each("host", func(_ int, t *record.Trial) { t.Endpoints = endpointsOf(1500, nil) })(f)
 		}, "MTU 1450 against 1500"},
+		{"differs in a trial without figures", "bridge", WarnDiffers, func(f *record.File) {
+			each("host", func(_ int, t *record.Trial) { t.Endpoints = endpointsOf(1500, nil) })(f)
+			each("bridge", func(i int, t *record.Trial) {
+				if t.Endpoints = endpointsOf(1500, nil); i == 8 {
+					t.Status, t.Endpoints = record.Invalid, endpointsOf(1400, nil)
+				}
+			})(f)
+		}, ""},
+		{"compared with another machine", "bridge", WarnElsewhere, func(f *record.File) {
+			each("bridge", func(_ int, t *record.Trial) { t.Endpoints = []record.Endpoint{{Role: "client"}, {Role: "server"}} })(f)
+			each("host", func(_ int, t *record.Trial) {
+				t.Endpoints = []record.Endpoint{{Role: "client", Platform: "ssh a", Machine: &record.Machine{}}, {Role: "server", Platform: "ssh b", Machine: &record.Machine{}}}
+			})(f)
+		}, "measured on this machine, and native on ssh a and ssh b"},
+		{"compared with machines of another kind", "bridge", WarnElsewhere, func(f *record.File) {
+			on := func(kernel, platform string) func(int, *record.Trial) {
+				return func(_ int, t *record.Trial) {
+					t.Endpoints = []record.Endpoint{{Platform: platform, Machine: &record.Machine{Kernel: kernel}}}
+				}
+			}
+			each("bridge", on("6.1", "ssh a"))(f)
+			each("host", on("6.12", "node b"))(f)
+		}, "measured on ssh a, and native on node b"},
+		{"compared with the same machines, the other way round", "bridge", WarnElsewhere, func(f *record.File) {
+			a, b := record.Endpoint{Machine: &record.Machine{Kernel: "6.1"}}, record.Endpoint{Machine: &record.Machine{Kernel: "6.12"}}
+			each("bridge", func(_ int, t *record.Trial) { t.Endpoints = []record.Endpoint{a, b} })(f)
+			each("host", func(_ int, t *record.Trial) { t.Endpoints = []record.Endpoint{b, a} })(f)
+		}, ""},
 		{"moved", "bridge", WarnMoved, each("bridge", func(i int, t *record.Trial) {
 			t.Endpoints = []record.Endpoint{{Role: "client", Platform: "ssh a"}, {Role: "server", Platform: []string{"ssh b", "ssh c"}[i/5]}}
 		}), "the machines changed: server from ssh b to ssh c"},
@@ -240,7 +273,7 @@ func TestRunWarnings(t *testing.T) {
 			for i := range f.Trials {
 				f.Trials[i].Cell.Placement = record.PlacementFree
 			}
-		}, WarnPlacement, record.EndMaxRounds, "bimodal"},
+		}, WarnPlacement, record.EndMaxRounds, "on which figures depend"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := fileOf(pairedTrials(21, 8, 0.9, 0.01)...)
@@ -320,13 +353,14 @@ func TestRemediesThatAreMoreRounds(t *testing.T) {
 		short.Run.Settings.Budget = 60
 		limited := warningOf(t, rowOf(t, Analyze(short), "host").Warnings, WarnNoisy).Advice
 		// 24 rounds take 10 s each; a run that is resumed has had 12 of them. A tenth is to spare.
-		budget := map[string]string{record.EndBudget: "5m", record.EndMaxRounds: "5m", record.EndInterrupted: "3m"}[end]
+		budget := map[string]string{record.EndBudget: "5m", record.EndMaxRounds: "5m", record.EndPrecision: "5m", record.EndInterrupted: "3m"}[end]
 		if has := strings.Contains(limited, "--time-budget "); has != (budget != "") || has && !strings.Contains(limited, "--time-budget "+budget) {
 			t.Errorf("%s within a minute: %q", end, limited)
 		}
 		twins := twinFile(3, 7, 1)
 		twins.Ends[0].Reason, twins.Run.Settings.MaxRounds, twins.Spent = end, 7, 70
-		want = strings.NewReplacer("5m", "3m", "24", "14").Replace(want)
+		// Without an alarm it takes 36 comparisons, each of 8 rounds, to tell that there are at most twice as many as promised.
+		want = strings.NewReplacer("5m", "53m", "24", "288").Replace(want)
 		if got := SelfCheck(twins, 0); got.More != want || got.Warnings[0].Advice != want {
 			t.Errorf("self-check after %s: %q, %q, want %q", end, got.More, got.Warnings[0].Advice, want)
 		}

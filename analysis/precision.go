@@ -34,8 +34,8 @@ type Aim struct {
 	Seconds float64 `json:"seconds,omitempty"`
 }
 
-func newCircumstances(res Result, all []series) circumstances {
-	in := circumstances{judging: judgingOf(res.Limits), machine: res.Run.Machine, limits: res.Limits, bound: bound{end: res.End, gaveUp: gaveUp(res.End, res.EndDetail), maxRounds: res.Limits.MaxRounds, budget: res.Limits.Budget},
+func newCircumstances(res Result, all []series, file string) circumstances {
+	in := circumstances{judging: judgingOf(res.Limits), machine: res.Run.Machine, limits: res.Limits, bound: bound{file: file, end: res.End, gaveUp: gaveUp(res.End, res.EndDetail), maxRounds: res.Limits.MaxRounds, budget: res.Limits.Budget},
 		reached: map[record.Cell]Reached{}, aim: Aim{Wanted: res.Limits.Precision}}
 	compared := comparedCells(all)
 	in.verdict = record.LeastRounds(max(compared, 1), in.level)

@@ -13,21 +13,22 @@ const BlockRounds = 8
 
 // FalseAlarms reports how often a run that measured one network as if it were two found a difference between them.
 type FalseAlarms struct {
-	Block       int     // rounds per comparison
-	Comparisons int     // of the second twin with the first, in the metric that their cell is ranked by: one per cell and block
-	Alarms      int     // comparisons in which the test calls the twins different, by however little
-	Level       float64 // 1 − confidence of the run: the highest rate promised
-	Observed    float64 // Alarms ÷ Comparisons; 0 without comparisons
-	Low, High   float64 // exact interval of the rate
-	P           float64 // of at least this number of alarms in the worst metric if its rate were Level, corrected for the number of metrics
-	Worst       MetricAlarms
+	Block       int          `json:"block_rounds"` // rounds per comparison
+	Comparisons int          `json:"comparisons"`  // of the second twin with the first, in the metric that their cell is ranked by: one per cell and block
+	Alarms      int          `json:"alarms"`       // comparisons in which the test calls the twins different, by however little
+	Level       float64      `json:"promised"`     // 1 − confidence of the run: the highest rate promised
+	Observed    float64      `json:"rate"`         // Alarms ÷ Comparisons; 0 without comparisons
+	Low         float64      `json:"low"`          // and High: exact interval of the rate
+	High        float64      `json:"high"`
+	P           float64      `json:"p"` // of at least this number of alarms in the worst metric if its rate were Level, corrected for the number of metrics
+	Worst       MetricAlarms `json:"-"`
 	// Outcome is Different if there are more alarms than promised (P < Level), Same
 	// if there are certainly not many more (High at most twice Level), NotKnown if
 	// there are too few comparisons to decide, and Untested if there are none.
-	Outcome  Outcome
-	Metrics  []MetricAlarms
-	Warnings []Warning
-	More     string // how to get more rounds, if there are too few
+	Outcome  Outcome        `json:"outcome"`
+	Metrics  []MetricAlarms `json:"-"`
+	Warnings []Warning      `json:"-"`
+	More     string         `json:"-"` // how to get more rounds, if there are too few
 }
 
 // MetricAlarms is the share of one metric in FalseAlarms. Metrics are in the order of record.Kinds.
@@ -80,12 +81,27 @@ func SelfCheck(f *record.File, block int) FalseAlarms {
 		out.Metrics = append(out.Metrics, m)
 	}
 	why, _ := ending(f)
+	need := block
+	if each := len(record.Those(all, func(c series) bool { return c.cell.Twin == 2 })); each > 0 { // a block has a comparison of each
+		need = (leastCompared(out, conf) + each - 1) / each * block
+	}
 	out.More = bound{
-		end: why.Reason, gaveUp: gaveUp(why.Reason, why.Detail), maxRounds: f.Limits().MaxRounds, budget: f.Limits().Budget,
+		file: f.Name, end: why.Reason, gaveUp: gaveUp(why.Reason, why.Detail), maxRounds: f.Limits().MaxRounds, budget: f.Limits().Budget,
 		last: rounds, round: f.Spent / float64(max(1, rounds)),
-	}.more(max(block, 2*rounds))
+	}.more(need)
 	out.judge(conf, rounds)
 	return out
+}
+
+// leastCompared is how many comparisons it takes to tell that there are certainly not many more alarms than promised, if none is added.
+func leastCompared(a FalseAlarms, conf float64) int {
+	n := max(1, a.Comparisons)
+	for {
+		if _, high := BinomialInterval(a.Alarms, n, conf); high <= 2*a.Level {
+			return n
+		}
+		n++
+	}
 }
 
 func (a *FalseAlarms) judge(conf float64, rounds int) {

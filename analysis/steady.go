@@ -235,7 +235,7 @@ func alike(row Row, k record.Kind, points, base []Point, trend bool, in circumst
 	}
 	return []Warning{{WarnAlike,
 		fmt.Sprintf("%s changed slowly from round to round (%d rounds, p=%.2g): rounds are not independent, and the interval is too narrow", of, len(series), p),
-		"find what changes: other work on the machine, or throttling; or let it average out: " + in.more(in.last+len(series))}}
+		"find what changes: other work on the machine, or throttling; or let it average out: " + in.longRun()}}
 }
 
 // Limits of the change of a window from its first half to its second.

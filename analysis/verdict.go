@@ -17,6 +17,7 @@ type Multiplicity struct {
 	Expected float64 `json:"expected_by_chance"`
 
 	Primary int `json:"primary"`      // one per cell, of the metric it is ranked by, with an interval or without
+	Missing int `json:"missing"`      // planned primary ones without any round to compare; not those of skipped cells
 	Least   int `json:"least_rounds"` // rounds without which none of those with an interval could be called different, or of all if none has one
 
 	// Verdicts of the primary comparisons.
@@ -51,6 +52,8 @@ func giveVerdicts(res *Result) {
 			if main != nil {
 				main.Primary = true
 				primary = append(primary, main)
+			} else if !row.Native && row.Status != record.Skipped {
+				m.Missing++
 			}
 			for _, f := range row.Figures {
 				c := f.Comparison()

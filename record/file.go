@@ -15,6 +15,9 @@ import (
 
 // File is the content of a run file.
 type File struct {
+	// Name is the name by which reports refer to it. Readers leave it empty.
+	Name string
+
 	Run     Run
 	Trials  []Trial
 	Resumes []Resume

@@ -29,6 +29,7 @@ const (
 	WarnForeignCPU     = "foreign-cpu"     // something else used CPU time
 	WarnForeignPackets = "foreign-packets" // something else sent packets
 	WarnNotSilent      = "not-silent"      // the network sends packets by itself
+	WarnSilenceUnknown = "silence-unknown" // whether it does could not be read
 	WarnCPULimit       = "cpu-limit"       // the limit of a container was reached
 	WarnContainerCPU   = "container-cpu"   // the CPU time of containers is unknown
 	WarnNodeDaemonCPU  = "node-daemon-cpu" // the CPU time of the nodes' daemons is unknown

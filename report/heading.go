@@ -85,14 +85,24 @@ func started(res analysis.Result) string {
 }
 
 // grade rates the run as a whole: how many of its comparisons are decided, how precise the changes
-// are, what disturbed the run, and the most useful advice. It is empty if nothing was compared.
+// are, what disturbed the run, and the most useful advice. It is empty if nothing was to be compared.
 func grade(res analysis.Result) string {
 	m := res.Multiplicity
-	if m.Primary == 0 {
+	var parts []string
+	switch {
+	case res.SelfCheck != nil:
+		parts = []string{SelfChecked(*res.SelfCheck)}
+	case m.Primary > 0:
+		parts = []string{decided(m)}
+	case m.Missing > 0:
+		parts = []string{"Nothing was compared: " + uncompared(res)}
+	default:
 		return ""
 	}
-	parts := []string{decided(m)}
-	if half, most, n := res.Widths(); n > 0 {
+	if m.Primary > 0 && m.Missing > 0 {
+		parts = append(parts, fmt.Sprintf("%d more could not be made.", m.Missing))
+	}
+	if half, most, n := res.Widths(); n > 0 && res.SelfCheck == nil {
 		known := "Changes are known"
 		if m.Untested > 0 {
 			known = "Where there are enough rounds, changes are known"
@@ -112,12 +122,41 @@ func grade(res analysis.Result) string {
 	if slices.Contains(by, analysis.WarnBusy) {
 		parts = append(parts, "On a busy machine, networks may differ less than on a quiet one.")
 	}
-	if w, ok := record.First(rowWarnings(res), isOfTheRun); ok && res.Aim.Narrow < res.Aim.Asked { // too little time
-		parts = append(parts, advice(w))
-	} else if w, ok := record.First(rowWarnings(res), func(w analysis.Warning) bool { return w.Code == analysis.WarnTooFewRounds }); ok {
+	if res.SelfCheck != nil {
+		return strings.Join(parts, " ") // it has its own advice
+	}
+	w, ok := record.First(rowWarnings(res), isOfTheRun) // too little time
+	if ok = ok && res.Aim.Narrow < res.Aim.Asked; ok {
 		parts = append(parts, advice(w))
 	}
+	few := func(w analysis.Warning) bool {
+		return w.Code == analysis.WarnTooFewRounds || w.Code == analysis.WarnShort
+	}
+	if f, is := record.First(append(rowWarnings(res), res.Warnings...), few); is && (!ok || f.Code == analysis.WarnShort && !strings.Contains(w.Advice, "--")) {
+		parts = append(parts, advice(f))
+	}
 	return strings.Join(parts, " ")
+}
+
+// uncompared says why nothing could be compared.
+func uncompared(res analysis.Result) string {
+	var lost []string
+	measured := false
+	for _, r := range res.Rows() {
+		measured = measured || !r.Native && r.Status == record.OK
+		if r.Native && r.Status != record.OK {
+			for _, a := range absencesOf(r) {
+				lost = record.AddNew(lost, networkName(r.Cell)+" "+a.text())
+			}
+		}
+	}
+	switch {
+	case len(lost) > 0:
+		return strings.Join(lost, " ")
+	case !measured:
+		return "no network has a trial with figures."
+	}
+	return "no round has figures of a network and of what it is compared with."
 }
 
 // advice is what a doubt advises, as a sentence, or what it says.

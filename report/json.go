@@ -34,6 +34,7 @@ type jsonReport struct {
 	Comparisons   analysis.Multiplicity  `json:"comparisons"`
 	Precision     jsonPrecision          `json:"precision"`
 	DisturbedBy   []string               `json:"disturbed_by"` // codes of caveats
+	SelfCheck     *analysis.FalseAlarms  `json:"self_check,omitempty"`
 	Scenarios     []jsonScenario         `json:"scenarios"`
 	Warnings      []analysis.Warning     `json:"warnings"`
 	Sweeps        []jsonSweep            `json:"sweeps"`
@@ -92,7 +93,7 @@ func writeJSON(w io.Writer, res analysis.Result, _ Options) error {
 		Run:           jsonRun{res.Run.ID, timestamp(res.Run.Started), res.Run.Version, res.Run.Suite, res.Run.Note},
 		Machine:       res.Run.Machine, Settings: res.Run.Settings, Limits: res.Limits, Level: res.Level, Margin: res.Margin,
 		Finished: timestamp(res.Finished), Elapsed: res.Elapsed, End: res.End, EndDetail: res.EndDetail, Rounds: res.Rounds,
-		Comparisons: res.Multiplicity, Precision: jsonPrecision{res.Aim, half, most}, DisturbedBy: listed(res.DisturbedBy()), Scenarios: []jsonScenario{}, Warnings: listed(res.Warnings), Sweeps: jsonSweeps(res),
+		Comparisons: res.Multiplicity, Precision: jsonPrecision{res.Aim, half, most}, DisturbedBy: listed(res.DisturbedBy()), SelfCheck: res.SelfCheck, Scenarios: []jsonScenario{}, Warnings: listed(res.Warnings), Sweeps: jsonSweeps(res),
 		Agreements: listed(res.Agreements), Replications: listed(res.Replications), PerPrice: listed(res.Prices), Settlings: res.Settlings, InForce: res.InForce, NodeDaemons: res.NodeUses,
 	}
 	r.Machine.CPUs = listed(r.Machine.CPUs)

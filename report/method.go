@@ -125,7 +125,11 @@ func rounds(res analysis.Result) string {
 	s := res.Limits
 	text := countOf(res.Rounds, "complete round")
 	if s.Duration > 0 {
-		text += fmt.Sprintf(", %s s per trial", short(s.Duration))
+		least := ""
+		if s.Turns { // trials have whole turns
+			least = "at least "
+		}
+		text += fmt.Sprintf(", %s%s s per trial", least, short(s.Duration))
 		if windows := longerWindows(res); len(windows) > 0 {
 			text += " (" + strings.Join(windows, "; ") + ")"
 		}
@@ -148,7 +152,7 @@ func rounds(res analysis.Result) string {
 }
 
 // longerWindows returns the tools whose trials were longer than the run's settings say, with their windows: most programs accept
-// whole seconds only. Those of the engine are as long as the settings say, except that a baseline has more turns.
+// whole seconds only. Those of the engine are as long as the settings say, or in turns a little longer; a baseline has more turns.
 func longerWindows(res analysis.Result) (all []string) {
 	const longer = 1.2
 	var names []string
@@ -175,6 +179,8 @@ func ending(res analysis.Result) string {
 	switch s := res.Limits; {
 	case !known:
 		text = "Stopped: " + res.End
+	case res.End == record.EndPrecision && res.Aim.Narrow < res.Aim.Asked:
+		text = "Stopped when all that could still be measured had reached the requested precision"
 	case res.End == record.EndMaxRounds && s.MaxRounds > 0:
 		text += fmt.Sprintf(" (%d)", s.MaxRounds)
 	case res.End == record.EndBudget && s.Budget > 0:
@@ -208,6 +214,8 @@ func precision(res analysis.Result) string {
 	text := reached + " primary " + plural(a.Asked, "figure") + " reached ±" + analysis.Percent(a.Wanted)
 	all := "all of them"
 	switch {
+	case a.Unforeseen > 0 && a.Narrow > 0:
+		all = fmt.Sprintf("all others but %d", a.Unforeseen)
 	case a.Unforeseen > 0:
 		all = fmt.Sprintf("all but %d of them", a.Unforeseen)
 	case a.Asked == 1:

@@ -15,7 +15,7 @@ func TestLongerWindowsAreSaid(t *testing.T) {
 		return analysis.Row{Cell: record.Cell{Tool: tool, Workload: record.TCPStream}, Status: record.OK, Window: window}
 	}
 	res.Scenarios = []analysis.Scenario{{Rows: []analysis.Row{row("engine", 0.48), row("iperf3", 0.971), row("iperf3", 1.002), row("sockperf", 0.59), row("netperf", 1), row("redis-benchmark", 0.25)}}}
-	if got, want := rounds(res), ", 0.24 s per trial (1 s with iperf3 and netperf; 0.59 s with sockperf), in turns where traffic can pause between them."; !strings.HasSuffix(got, want) {
+	if got, want := rounds(res), ", at least 0.24 s per trial (1 s with iperf3 and netperf; 0.59 s with sockperf), in turns where traffic can pause between them."; !strings.HasSuffix(got, want) {
 		t.Errorf("got %q, want it to end in %q", got, want)
 	}
 }

@@ -220,7 +220,7 @@ var noteKinds = map[string]noteKind{
 
 	analysis.WarnTooFewRounds: noise, analysis.WarnNotPrecise: noise, analysis.WarnShort: noise, analysis.WarnBusy: noise, analysis.WarnSteal: noise, analysis.WarnDrift: noise,
 	analysis.WarnNoisy: noise, analysis.WarnOutliers: noise, analysis.WarnAlike: noise, analysis.WarnUncovered: noise, analysis.WarnUnstationary: noise,
-	record.WarnForeignCPU: noise, record.WarnForeignPackets: noise, record.WarnIdleBusy: noise, record.WarnCPULate: noise, record.WarnNotSilent: noise,
+	record.WarnForeignCPU: noise, record.WarnForeignPackets: noise, record.WarnIdleBusy: noise, record.WarnCPULate: noise, record.WarnNotSilent: noise, record.WarnSilenceUnknown: noise,
 	record.WarnStarved: noise, record.WarnCold: noise, record.WarnStalled: noise,
 }
 
@@ -332,7 +332,7 @@ func sweepMarks(sweeps []analysis.Sweep, n *notes) []map[string][]int {
 		if analysis.Telling(d.Code) {
 			return keyOf(d.Warning)
 		}
-		return noteKey{code: d.Code}
+		return noteKey{code: d.Code, advice: d.Advice}
 	}
 	numbers := map[noteKey]int{}
 	for _, same := range record.Gather(all, alike) {

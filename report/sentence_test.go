@@ -192,6 +192,18 @@ func TestGrade(t *testing.T) {
 		want string
 	}{
 		{"nothing was compared", analysis.Multiplicity{}, nil, ""},
+		{"the baseline failed", analysis.Multiplicity{Missing: 1}, []analysis.Row{
+			{Cell: record.Cell{Network: "host"}, Native: true, Status: record.Failed, Counts: map[record.Status]int{record.Failed: 3}, Lost: []analysis.Lost{{Status: record.Failed, Trials: 3, Reason: "no"}}},
+			{Cell: record.Cell{Network: "bridge"}, Status: record.OK, Warnings: []analysis.Warning{short}},
+		}, "Nothing was compared: host failed: no."},
+		{"all networks failed", analysis.Multiplicity{Missing: 1}, []analysis.Row{{Cell: record.Cell{Network: "bridge"}, Status: record.Failed}},
+			"Nothing was compared: no network has a trial with figures."},
+		{"no round has both", analysis.Multiplicity{Missing: 1}, []analysis.Row{{Cell: record.Cell{Network: "bridge"}, Status: record.OK}},
+			"Nothing was compared: no round has figures of a network and of what it is compared with."},
+		{"one failed", analysis.Multiplicity{Primary: 1, Different: 1, Missing: 2}, []analysis.Row{row(0.956, 1.01)},
+			"The one primary comparison is decided. 2 more could not be made. Changes are known to within ±4.4%."},
+		{"too few rounds for a verdict", analysis.Multiplicity{Primary: 2, NotKnown: 2}, []analysis.Row{row(0.9, 1.1), row(0.9, 1.1, analysis.Warning{Code: analysis.WarnShort, Advice: "allow more rounds (--max-rounds 9)"})},
+			"Neither of the two primary comparisons is decided. Changes are known to within ±10%. Allow more rounds (--max-rounds 9)."},
 		{"all", analysis.Multiplicity{Primary: 3, Different: 2, Same: 1}, []analysis.Row{row(0.98, 1.01), row(0.9, 1.05), row(0.96, 1.03)},
 			"All 3 primary comparisons are decided. Changes are known to within ±4% (half of them) and ±10% (all)."},
 		{"two", analysis.Multiplicity{Primary: 2, Different: 1, Same: 1}, []analysis.Row{row(0.956, 1.01)}, "Both primary comparisons are decided. Changes are known to within ±4.4%."},
@@ -962,16 +974,16 @@ func TestRounds(t *testing.T) {
 	res := analysis.Result{Rounds: 7}
 	res.Limits = record.Settings{Duration: 0.24, Turns: true}
 	for together, want := range map[int]string{
-		0: "7 complete rounds, 0.24 s per trial, in turns where traffic can pause between them.",
-		1: "7 complete rounds, 0.24 s per trial, in turns where traffic can pause between them, at most one network at once beside the baseline.",
-		3: "7 complete rounds, 0.24 s per trial, in turns where traffic can pause between them, at most three networks at once beside the baseline.",
+		0: "7 complete rounds, at least 0.24 s per trial, in turns where traffic can pause between them.",
+		1: "7 complete rounds, at least 0.24 s per trial, in turns where traffic can pause between them, at most one network at once beside the baseline.",
+		3: "7 complete rounds, at least 0.24 s per trial, in turns where traffic can pause between them, at most three networks at once beside the baseline.",
 	} {
 		if res.Limits.Together = together; rounds(res) != want {
 			t.Errorf("%d together: %q", together, rounds(res))
 		}
 	}
 	res.Limits.Duration = 1234
-	if got := rounds(res); !strings.Contains(got, ", 1234 s per trial") {
+	if got := rounds(res); !strings.Contains(got, ", at least 1234 s per trial") {
 		t.Errorf("of long trials: %q", got)
 	}
 	if res.Limits.Turns = false; strings.Contains(rounds(res), "at once") {

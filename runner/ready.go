@@ -236,7 +236,7 @@ func (s *session) settled(began, until moment, r rest, silent bool) *record.Sett
 // unsettled warns if a network did not become silent, or if that is not known.
 func unsettled(s *record.Settle, unknown error) []record.Warning {
 	if unknown != nil {
-		return []record.Warning{{Code: record.WarnNotSilent, Text: fmt.Sprintf("it is not known whether the network was silent before the measurement: %s", oneline.Errors(unknown.Error()))}}
+		return []record.Warning{{Code: record.WarnSilenceUnknown, Text: fmt.Sprintf("it is not known whether the network was silent before the measurement: %s", oneline.Errors(unknown.Error()))}}
 	}
 	if s == nil || s.Silent {
 		return nil
