@@ -76,7 +76,7 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 		if set.Turns && able.alone(g.Visits[0].Network) {
 			f.Single++
 		}
-		if one := g.Visits[0]; set.Turns && !able.alone(one.Network) && containersOf(one.Cell) > MostContainers && !one.Cells[0].IsNative() {
+		if one := g.Visits[0]; set.Turns && !able.alone(one.Network) && roomOf(one.Cell) > MostContainers && !one.Cells[0].IsNative() {
 			f.Alone++
 		}
 		slowest := 0.0 // of the networks that are built at the same time

@@ -25,7 +25,7 @@ func Expand(s Suite, known Known) ([]record.Cell, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cells, cmp.Or(s.checkTaken(cells, known), s.checkLinks(cells, known), s.checkBudget(cells, known))
+	return cells, cmp.Or(s.checkTaken(cells, known), s.checkLinks(cells, known), s.CheckBudget(cells, known))
 }
 
 // SelfCheck returns the cells that show whether the measurement is sound: the native network of each scenario of
@@ -43,10 +43,11 @@ func SelfCheck(s Suite, known Known) ([]record.Cell, error) {
 			}
 		}
 	}
-	return twins, cmp.Or(s.checkTaken(twins, known), s.checkLinks(twins, known), s.checkBudget(twins, known))
+	return twins, cmp.Or(s.checkTaken(cells, known), s.checkLinks(twins, known), s.CheckBudget(twins, known))
 }
 
-func (s Suite) checkBudget(cells []record.Cell, known Known) error {
+// CheckBudget returns an error if the time budget is shorter than a round of the cells.
+func (s Suite) CheckBudget(cells []record.Cell, known Known) error {
 	round := s.Estimate(cells, known).Round
 	if s.TimeBudget > 0 && s.TimeBudget < round {
 		return s.fault("time_budget", "%s is less than one round of %d cells takes, about %s; write more, or measure less",

@@ -313,13 +313,16 @@ func Groups(visits []Visit, set record.Settings, able Able, left func(c record.C
 // containersOf returns how many containers a network has.
 func containersOf(v record.Cell) int { return v.Servers + v.Clients + v.Neighbours }
 
+// roomOf returns how much of MostContainers a network takes: further processes of a client have an agent each, as containers do.
+func roomOf(v record.Cell) int { return containersOf(v) + v.Clients*max(0, v.Processes-1) }
+
 // mostAlike returns how many networks with as many containers as this one can stand at once.
 func (a Able) mostAlike(v record.Cell) int {
 	most := mostTogether
 	if a.Together > 0 {
 		most = min(most, a.Together+1)
 	}
-	return min(most, max(1, MostContainers/max(1, containersOf(v))))
+	return min(most, max(1, MostContainers/max(1, roomOf(v))))
 }
 
 // hold reports whether networks that all have the same number of containers may stand at once, and there is room for them.
@@ -343,7 +346,7 @@ func cut(all []Visit, able Able) (groups []Group) {
 		return []Group{{Visits: all}}
 	}
 	var compared map[record.Cell]bool
-	if containersOf(all[0].Cell) <= MostContainers {
+	if roomOf(all[0].Cell) <= MostContainers {
 		compared = comparedIn(all)
 	}
 	carried := func(m member) bool { return able.Rooms[m.Network].Carried }

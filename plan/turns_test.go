@@ -780,3 +780,13 @@ func TestRoomIsThatOfTheNarrowest(t *testing.T) {
 		}
 	}
 }
+
+// TestProcessesTakeRoom checks that fewer networks stand at once if their clients have many processes, each with an agent.
+func TestProcessesTakeRoom(t *testing.T) {
+	c := record.Cell{Servers: 1, Clients: 1}
+	for processes, want := range map[int]int{0: mostTogether, 1: mostTogether, 15: 8, 63: 2, 1000: 1} {
+		if c.Processes = processes; (Able{}).mostAlike(c) != want {
+			t.Errorf("%d processes: %d networks, want %d", processes, (Able{}).mostAlike(c), want)
+		}
+	}
+}

@@ -87,7 +87,7 @@ func (f *runFlags) suitClusters(cells []record.Cell) error {
 		}
 	}
 	if f.cluster {
-		_, err := packs(of, f.paths)
+		_, err := packs(of, f.paths, false)
 		return err
 	}
 	if f.given("cni") || slices.ContainsFunc(of, func(c record.Cell) bool { return c.CNI != "" }) {
@@ -96,8 +96,20 @@ func (f *runFlags) suitClusters(cells []record.Cell) error {
 	if f.private {
 		return usagef("--private-engine starts engines in a lab, from which your cluster cannot be reached; measure %s in a run of its own", asked(of))
 	}
+	if i := slices.IndexFunc(of, func(c record.Cell) bool { return c.Normalize || c.Offload != "" }); i >= 0 {
+		flag := "offload"
+		if of[i].Normalize {
+			flag = "normalize"
+		}
+		return usagef("--%s: pods of your own cluster may not change their devices; leave it out, or add --%s", flag, privateCluster)
+	}
+	if most := record.Most(of, func(c record.Cell) int { return c.Hosts }); len(f.nodes) > most && f.resume == "" {
+		return usagef("--nodes names %d nodes, and this run uses only the first %d; leave the others out, or ask for as many (--hosts %d)", len(f.nodes), most, len(f.nodes))
+	}
 	if f.given("expect") {
 		switch {
+		case f.selfCheck:
+			return usagef("--expect: a self-check measures only native networks, to which it does not apply; leave it out")
 		case !slices.Contains(kube.Expectable, f.expect):
 			return usagef("--expect %s: unknown; known are %s%s", f.expect, strings.Join(kube.Expectable, ", "), nearest(f.expect, kube.Expectable))
 		case !f.observing():

@@ -65,6 +65,9 @@ func (f *runFlags) suitEngines(cells []record.Cell) error {
 	if f.given(host) && f.private {
 		return usagef("--%s names an engine that runs, --%s starts one; leave one out", host, privateEngine)
 	}
+	if f.given("docker-image") && f.private && !f.cluster {
+		return usagef("--docker-image names an image that an engine has, and those of --%s begin without any; leave one out", privateEngine)
+	}
 	if f.given("docker-image") && f.given("docker-tools") && !f.cluster { // the images of private clusters have these programs, too
 		return usagef("--docker-tools adds programs to the image that nettoll makes, --docker-image names another; leave one out")
 	}
@@ -77,11 +80,17 @@ func (f *runFlags) suitEngines(cells []record.Cell) error {
 		return err
 	}
 	if f.image == "" {
-		if _, err := packs(ofEngines(cells), f.paths); err != nil {
+		if _, err := packs(ofEngines(cells), f.paths, !f.private); err != nil {
 			return err
 		}
 	}
-	return f.named()
+	if err := f.named(); err != nil {
+		return err
+	}
+	if most := record.Most(ofEngines(cells), func(c record.Cell) int { return c.Hosts }); len(f.at) > max(1, most) && f.resume == "" {
+		return usagef("--docker-host names %d engines, and this run uses only the first; leave the others out, or name a network between engines, such as docker:native or swarm:overlay", len(f.at))
+	}
+	return nil
 }
 
 // without refuses flags for networks of which the run has none.
@@ -221,8 +230,9 @@ func (e engines) named() engines {
 	return e
 }
 
-// leaveTime bounds the cleaning of a platform's engines, which continues after an interrupt.
-const leaveTime = 30 * time.Second
+// leaveTime bounds the cleaning of a platform's engines, or of a cluster, which continues after an interrupt. It is more than the
+// removal of one object may take there.
+const leaveTime = 90 * time.Second
 
 // leave removes from the engines what was made on them.
 func (e engines) leave(ctx context.Context) error {
@@ -276,7 +286,7 @@ func (f *engineFlags) root(cells []record.Cell, paths program.Paths) (*rootfs.Im
 	if err != nil {
 		return nil, err
 	}
-	packs, err := packs(cells, paths)
+	packs, err := packs(cells, paths, len(ofEngines(cells)) > 0)
 	if err != nil {
 		return nil, err
 	}
@@ -307,14 +317,15 @@ func (f *engineFlags) added() (all []rootfs.Program, err error) {
 // asHere puts a program where it is on this machine.
 func asHere(path string) rootfs.Program { return rootfs.Program{File: path, Path: path} }
 
-// packs returns what the tools of cells need in an image. The error names one that can be in none.
-func packs(cells []record.Cell, paths program.Paths) (all []workload.Pack, err error) {
+// packs returns what the tools of cells need in an image. The error names one that can be in none; named is whether the user can name
+// another image.
+func packs(cells []record.Cell, paths program.Paths, named bool) (all []workload.Pack, err error) {
 	by := toolByName(paths)
 	for _, name := range record.Distinct(cells, toolOf) {
 		pack, err := packed(by[name])
 		if err != nil {
 			remedy := "leave it out"
-			if len(ofEngines(cells)) > 0 {
+			if named {
 				remedy += ", or name an image that has it (--docker-image)"
 			}
 			return nil, usagef("--tool %s: it cannot be used in containers: %w; %s", name, err, remedy)

@@ -310,26 +310,24 @@ func TestBesideForeignCluster(t *testing.T) {
 
 	// The user may neither make services, nor use hostNetwork, nor list nodes.
 	t.Run("poor rights", func(t *testing.T) {
-		p, path := succeeds(t, as("tester", "team", append(quick, "kubernetes:pod", "kubernetes:service", "kubernetes:headless", "kubernetes:nodeport", "--hosts", "2", "--workloads", "tcp_rr")...)...)
+		asked := append(quick, "kubernetes:pod", "kubernetes:service", "kubernetes:headless", "kubernetes:nodeport", "--hosts", "2", "--workloads", "tcp_rr")
+		refused := start(t, t.TempDir(), as("tester", "team", asked...)...)
+		refused.ends(t, exitFailure)
 		for _, want := range []string{
-			"namespace team, nodes ", "which its scheduler has chosen: without the right to list nodes",
-			"note: left out: kubernetes:service, kubernetes:headless, kubernetes:nodeport: measuring in the namespace team: not supported here (needs the right to create services, get services, delete services); fix: ",
-			"note: left out: kubernetes:native: such pods in the namespace team: not supported here (needs a higher level of pod security there than \"restricted:latest\"",
+			"nettoll: the baseline cannot run here; name another (--baseline): ",
+			"kubernetes:native: such pods in the namespace team: not supported here (needs a higher level of pod security there than \"restricted:latest\"",
+			"kubernetes:service, kubernetes:headless, kubernetes:nodeport: measuring in the namespace team: not supported here (needs the right to create services, get services, delete services); fix: ",
 		} {
-			if strings.Count(p.err.String(), want) != 1 {
-				t.Errorf("it does not say once %q:\n%s", want, p.err.String())
+			if said := refused.err.String(); strings.Count(said, want) != 1 {
+				t.Errorf("it said\n%s\nwant once\n%s", said, want)
 			}
 		}
-		file := read(t, path)
-		for _, trial := range file.Trials {
-			want := record.Skipped
-			if trial.Cell.Network == "kubernetes:pod" {
-				want = record.OK
-			}
-			if trial.Status != want {
-				t.Errorf("%s: %s, want %s: %s", trial.Cell.Key(), trial.Status, want, trial.Reason)
-			}
+		// What can be measured there has no baseline but itself.
+		p, path := succeeds(t, as("tester", "team", append(quick, "kubernetes:pod", "--baseline", "kubernetes:pod", "--hosts", "2", "--workloads", "tcp_rr")...)...)
+		if want := "which its scheduler has chosen: without the right to list nodes"; strings.Count(p.err.String(), want) != 1 {
+			t.Errorf("it does not say once %q:\n%s", want, p.err.String())
 		}
+		good(t, path)
 		a.bare(t, "team")
 	})
 	t.Run("no-slices", func(t *testing.T) {

@@ -15,37 +15,45 @@ import (
 	"nettoll/workload"
 )
 
-// expand returns the cells of the suite. If its time budget has room for a verdict only with shorter trials, and the user did not
-// set their duration, expand shortens them. If the budget is too short all the same, and the user did not set that, expand
-// extends or lifts it.
-func (f *runFlags) expand(s *plan.Suite) ([]record.Cell, error) {
-	expand, k := plan.Expand, known(f.paths, f.cni, f.private, f.cluster)
+// expand returns the cells of the suite, whatever its time budget.
+func (f *runFlags) expand(s plan.Suite) ([]record.Cell, error) {
+	s.TimeBudget = 0
 	if f.selfCheck {
-		expand = plan.SelfCheck
+		return plan.SelfCheck(s, f.plans())
 	}
-	budget, may := s.TimeBudget, f.lifts() || f.stretches()
-	if may {
-		s.TimeBudget = 0
+	return plan.Expand(s, f.plans())
+}
+
+func (f *runFlags) plans() plan.Known { return known(f.paths, f.cni, f.private, f.cluster) }
+
+// fit returns the cells that engines and machines of the user are there for. If the suite's time budget has room for a verdict only with
+// shorter trials, and the user did not set their duration, it shortens them. If the budget is too short all the same, and the user did
+// not set that, it extends or lifts it.
+func (f *runFlags) fit(s *plan.Suite, cells []record.Cell) ([]record.Cell, error) {
+	cells = f.onMachinesThere(s, f.onEnginesThere(s, cells))
+	if s.TimeBudget == 0 {
+		return cells, nil
 	}
-	cells, err := expand(*s, k)
-	if err != nil || budget == 0 {
-		return cells, err
+	within, unbounded, k, may := *s, *s, f.plans(), f.lifts() || f.stretches()
+	unbounded.TimeBudget = 0
+	if err := s.CheckBudget(cells, k); err != nil && !may {
+		return nil, err
 	}
-	within := *s
-	within.TimeBudget = budget
 	elsewhere := len(ofMachines(cells)) > 0 || !f.cluster && len(ofClusters(cells)) > 0 // what can be used there is asked later
 	if control, err := congestion(f.outside(cells)); err == nil && !f.given("duration") && !elsewhere {
 		within = within.Shortened(cells, control, k)
 	}
-	unbounded := within
-	unbounded.TimeBudget = 0
+	shortened := within
+	shortened.TimeBudget = 0
 	switch {
-	case !may || unbounded.Estimate(cells, k).Min <= budget:
+	case !may || shortened.Estimate(cells, k).Min <= s.TimeBudget:
 		*s = within
 	case f.stretches():
-		least := time.Duration(s.MinRounds) * s.Estimate(cells, k).Round
+		least := time.Duration(s.MinRounds) * unbounded.Estimate(cells, k).Round
 		least += least / 10 // where traffic cannot take turns, as under the congestion control of some engines, a round takes longer
-		s.TimeBudget = max(budget, least.Truncate(time.Minute)+time.Minute)
+		s.TimeBudget = max(s.TimeBudget, least.Truncate(time.Minute)+time.Minute)
+	default:
+		s.TimeBudget = 0
 	}
 	return cells, nil
 }

@@ -105,8 +105,12 @@ func (f *runFlags) suitMachines(cells []record.Cell) error {
 		if !onMachines(last) {
 			ends = f.at
 		}
-		return usagef("%s sends its traffic through the network between %s, which others may use: --through-my-network allows it, and --%s 100M bounds it",
-			last, strings.Join(ends, " and "), maxRate)
+		bounds := ", and --" + maxRate + " 100M bounds it"
+		if f.resume != "" { // it keeps to the bound that it began with
+			bounds = ""
+		}
+		return usagef("%s sends its traffic through the network between %s, which others may use: --through-my-network allows it%s",
+			last, strings.Join(ends, " and "), bounds)
 	}
 	if len(across) == 0 && (m.through || m.ceiling != "") {
 		flag := "through-my-network"

@@ -146,7 +146,11 @@ func same(a, b string) bool {
 
 // readFigures reads a run file with complete trials, for a report of it.
 func readFigures(path string) (*record.File, error) {
-	return record.ReadFigures(path, analysis.CompleteTrial)
+	file, err := record.ReadFigures(path, analysis.CompleteTrial)
+	if err == nil {
+		file.Name = path
+	}
+	return file, err
 }
 
 // readRun reads a run file that the user named.

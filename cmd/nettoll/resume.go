@@ -62,7 +62,7 @@ func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
 	if err := cmp.Or(f.suitEngines(file.Run.Cells), f.suitMachines(file.Run.Cells), f.suitClusters(file.Run.Cells), f.sameTargets(file.Trials)); err != nil {
 		return err
 	}
-	if err := a.tasksFit(&f, file.Run.Cells, set.Turns); err != nil {
+	if err := a.tasksFit(&f, file.Run.Cells, set); err != nil {
 		return err
 	}
 	f.done = doneRounds(file)

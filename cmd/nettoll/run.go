@@ -34,6 +34,7 @@ import (
 	"nettoll/platform/kubernetes"
 	"nettoll/platform/lab"
 	"nettoll/record"
+	"nettoll/report"
 	"nettoll/runner"
 	"nettoll/sampler"
 )
@@ -88,14 +89,16 @@ line or in a suite, or a run file that cannot be used; 130 when the run was inte
 			if f.resume != "" {
 				return a.resume(cmd, f, args)
 			}
-			cells, err := f.expand(&suite)
+			cells, err := f.expand(suite)
 			if err != nil {
 				return f.fault(err, args)
 			}
 			if err := f.suitEngines(cells); err != nil {
 				return err
 			}
-			cells = f.onMachinesThere(&suite, f.onEnginesThere(&suite, cells))
+			if cells, err = f.fit(&suite, cells); err != nil {
+				return f.fault(err, args)
+			}
 			if err := cmp.Or(f.suitMachines(cells), f.suitClusters(cells)); err != nil {
 				return err
 			}
@@ -114,7 +117,7 @@ line or in a suite, or a run file that cannot be used; 130 when the run was inte
 			if err := f.reachable("--suite", f.suite, cells); err != nil && !slices.Contains(plan.Names(), f.suite) {
 				return err // it is read again inside the lab
 			}
-			if err := a.tasksFit(&f, cells, set.Turns); err != nil {
+			if err := a.tasksFit(&f, cells, set); err != nil {
 				return err
 			}
 			if f.dryRun {
@@ -598,9 +601,12 @@ func (a *app) conclude(path string, f runFlags, reason string) error {
 	if err := cmp.Or(a.writePage(path, file, res), shown); err != nil {
 		return err
 	}
-	if file.Run.Settings.SelfCheck {
-		if err := a.selfCheck(path, f.format); err != nil && reason != record.EndInterrupted {
-			return err
+	if c := res.SelfCheck; c != nil {
+		if f.format != "text" {
+			fmt.Fprintln(a.stderr, report.SelfChecked(*c))
+		}
+		if c.Outcome == analysis.Different && reason != record.EndInterrupted {
+			return exitError(exitFailure)
 		}
 	}
 	switch reason {
@@ -646,39 +652,6 @@ func broken(res analysis.Result) error {
 				return exitError(exitFailure)
 			}
 		}
-	}
-	return nil
-}
-
-// selfCheck reports whether equal networks were found equal in a run: on standard output, unless that has the report in
-// another format than text.
-func (a *app) selfCheck(path, format string) error {
-	file, err := record.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	out := a.stdout
-	if format != "text" {
-		out = a.stderr
-	}
-	c := analysis.SelfCheck(file, 0)
-	fmt.Fprintf(out, "\nSelf-check: one network, measured as if it were two, %s of %d rounds, each in the metric that its cell is ranked by; false alarms: %d.\n",
-		counted(c.Comparisons, "comparison"), c.Block, c.Alarms)
-	if c.Comparisons == 0 {
-		fmt.Fprintf(out, "That is too little for a result, which takes at least %d rounds: %s.\n", c.Block, c.More)
-		return nil
-	}
-	fmt.Fprintf(out, "Rate %.1f%% (%v interval %.1f to %.1f%%); the level promises at most %s.\n",
-		100*c.Observed, plan.Ratio(1-c.Level), 100*c.Low, 100*c.High, analysis.Percent(c.Level))
-	switch c.Outcome {
-	case analysis.Different:
-		fmt.Fprintf(out, "There are more false alarms than the level promises (%s: %d in %s): do not trust small differences on this machine.\n",
-			c.Worst.Kind.Title, c.Worst.Alarms, counted(c.Worst.Comparisons, "comparison"))
-		return exitError(exitFailure)
-	case analysis.Same:
-		fmt.Fprintln(out, "That is what the level promises.")
-	default:
-		fmt.Fprintln(out, "These are too few comparisons to tell whether that is what the level promises: "+c.More+".")
 	}
 	return nil
 }

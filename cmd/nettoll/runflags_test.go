@@ -279,10 +279,12 @@ func TestDocumentedRuns(t *testing.T) {
 		suite, err := f.suiteOf(fl.Args())
 		var cells []record.Cell
 		if err == nil {
-			cells, err = f.expand(&suite)
+			cells, err = f.expand(suite)
 		}
 		if err == nil {
-			cells = f.onMachinesThere(&suite, f.onEnginesThere(&suite, cells))
+			cells, err = f.fit(&suite, cells)
+		}
+		if err == nil {
 			set := plan.Settings(suite)
 			set.Congestion = "cubic"
 			err = f.checkTime(cells, set)
@@ -307,9 +309,10 @@ func TestLeftOutWithTheirBaseline(t *testing.T) {
 		iferr.Fatal(t, fl.Parse(strings.Fields(line)))
 		suite, err := f.suiteOf(fl.Args())
 		iferr.Fatal(t, err)
-		cells, err := f.expand(&suite)
+		cells, err := f.expand(suite)
 		iferr.Fatal(t, err)
-		cells = f.onMachinesThere(&suite, f.onEnginesThere(&suite, cells))
+		cells, err = f.fit(&suite, cells)
+		iferr.Fatal(t, err)
 		if i := slices.IndexFunc(cells, func(c record.Cell) bool { return !slices.Contains(cells, c.Against()) }); i >= 0 {
 			t.Errorf("%s: %s is measured without %s", line, cells[i].Key(), cells[i].Against().Key())
 		}

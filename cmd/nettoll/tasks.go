@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -19,11 +20,15 @@ const (
 )
 
 // tasks returns about how many processes and threads a run of the cells has at once: if each of its networks stands alone, and if
-// they stand together.
-func tasks(cells []record.Cell) (alone, together int) {
-	for _, place := range record.Distinct(cells, plan.Place) {
-		agents := place.Servers + place.Clients*max(1, place.Processes)
-		alone, together = max(alone, agents), together+agents
+// they stand together, at most so many beside their baseline (0: any number).
+func tasks(cells []record.Cell, most int) (alone, together int) {
+	agents := record.Each(record.Distinct(cells, plan.Place), func(place record.Cell) int { return place.Servers + place.Clients*max(1, place.Processes) })
+	slices.Sort(agents)
+	if most > 0 && len(agents) > most+1 {
+		agents = agents[len(agents)-most-1:]
+	}
+	for _, n := range agents {
+		alone, together = max(alone, n), together+n
 	}
 	return ownTasks + agentTasks*alone, ownTasks + agentTasks*min(together, plan.MostContainers)
 }
@@ -40,12 +45,12 @@ func mostTasks() (most int, by string) {
 }
 
 // tasksFit refuses a run whose processes could not start, and notes if they may not all fit.
-func (a *app) tasksFit(f *runFlags, cells []record.Cell, turns bool) error {
+func (a *app) tasksFit(f *runFlags, cells []record.Cell, set record.Settings) error {
 	if f.outside(cells) || lab.Inside() {
 		return nil
 	}
 	most, by := mostTasks()
-	note, err := checkTasks(most, by, cells, turns)
+	note, err := checkTasks(most, by, cells, set)
 	if note != "" {
 		fmt.Fprintln(a.stderr, "note: "+note)
 	}
@@ -54,9 +59,9 @@ func (a *app) tasksFit(f *runFlags, cells []record.Cell, turns bool) error {
 
 // checkTasks refuses a run whose processes could not start: Go's runtime ends a program that gets no thread. It returns a note if they
 // may not all fit.
-func checkTasks(most int, by string, cells []record.Cell, turns bool) (note string, err error) {
-	alone, together := tasks(cells)
-	if !turns {
+func checkTasks(most int, by string, cells []record.Cell, set record.Settings) (note string, err error) {
+	alone, together := tasks(cells, set.Together)
+	if !set.Turns {
 		together = alone
 	}
 	switch {
@@ -65,6 +70,10 @@ func checkTasks(most int, by string, cells []record.Cell, turns bool) (note stri
 	case most < alone:
 		return "", usagef("this process may have %d processes and threads with all that it starts (%s), and the run needs about %d; raise the limit", most, by, alone)
 	}
+	fix := "raise the limit, or give --together 1"
+	if set.Together == 1 {
+		fix = "raise the limit, or give --turns=false"
+	}
 	return fmt.Sprintf("this process may have %d processes and threads with all that it starts (%s), and the run may need about %d: "+
-		"if it fails, raise the limit, or give --together 1", most, by, together), nil
+		"if it fails, %s", most, by, together, fix), nil
 }

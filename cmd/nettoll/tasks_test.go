@@ -15,7 +15,7 @@ func TestTasks(t *testing.T) {
 			cells = append(cells, record.Cell{Network: network, Hosts: 1, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: workload})
 		}
 	}
-	if alone, together := tasks(cells); alone != ownTasks+2*agentTasks || together != ownTasks+4*agentTasks {
+	if alone, together := tasks(cells, 0); alone != ownTasks+2*agentTasks || together != ownTasks+4*agentTasks {
 		t.Errorf("%d alone, %d together", alone, together)
 	}
 	for _, c := range []struct {
@@ -27,7 +27,7 @@ func TestTasks(t *testing.T) {
 		{0, true, false, false}, {84, true, false, false}, {83, true, true, false}, {60, true, true, false},
 		{60, false, false, false}, {59, false, false, true}, {59, true, false, true},
 	} {
-		note, err := checkTasks(c.most, "ulimit -u", cells, c.turns)
+		note, err := checkTasks(c.most, "ulimit -u", cells, record.Settings{Turns: c.turns})
 		if (note != "") != c.note || (err != nil) != c.refused || err != nil && !strings.HasPrefix(err.Error(), "this process may have 59 processes and threads") {
 			t.Errorf("%+v: %q, %v", c, note, err)
 		}
