@@ -93,7 +93,7 @@ type Row struct {
 	Reason  string                `json:"reason,omitempty"` // of the last trial that is not OK
 	Remedy  string                `json:"remedy,omitempty"`
 	Counts  map[record.Status]int `json:"trials"`
-	Lost    []Lost                `json:"-"`                    // one for each status other than OK that trials have, the gravest first
+	Lost    []Lost                `json:"-"`                    // one for each status other than OK that trials have, and each reason, the gravest status first
 	Figures []Figure              `json:"metrics"`              // in the order of record.Kinds
 	CPU     []Figure              `json:"cpu,omitempty"`        // CPU use in the window, in the order of CPUKinds; empty if it was not recorded
 	Costs   []Figure              `json:"cpu_cost,omitempty"`   // CPU use per amount moved, in the order of CPUKinds; see costs
@@ -104,8 +104,8 @@ type Row struct {
 	// percentiles differ from those in Figures: these are computed per trial, so that they have intervals and
 	// pairs, and reports show their estimate.
 	Latency   *hdrhistogram.PackedHistogram `json:"-"`
-	Path      []record.Hop                  `json:"-"` // of the last trial that has one
-	Endpoints []record.Endpoint             `json:"-"` // of the last trial that has any
+	Path      []record.Hop                  `json:"-"` // of the last trial with figures that has one, or of the last one
+	Endpoints []record.Endpoint             `json:"-"` // of the last trial with figures that has any, or of the last one
 	Warnings  []Warning                     `json:"-"`
 
 	Apart  bool          `json:"-"` // the hosts were separate machines, and CPU has all of them

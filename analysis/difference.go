@@ -159,15 +159,13 @@ func unlike(endpoints []record.Endpoint, of func(record.Endpoint) []fact) (all [
 	return all
 }
 
-// elsewhere reports whether endpoints and those that they are compared with are on different machines: on the one that nettoll runs
-// on and on others, or on others with other CPUs or kernels.
-func elsewhere(ends, baseEnds []record.Endpoint) bool {
+// elsewhere reports whether endpoints and those that they are compared with are on machines of different kinds, by their CPUs and
+// kernels. here is the machine that nettoll runs on.
+func elsewhere(ends, baseEnds []record.Endpoint, here record.Machine) bool {
 	kinds := func(of []record.Endpoint) []string {
 		all := record.Distinct(of, func(e record.Endpoint) string {
-			if e.Machine == nil {
-				return "this machine"
-			}
-			return e.Machine.CPUModel + ", " + e.Machine.Kernel
+			m := cmp.Or(e.Machine, &here)
+			return m.CPUModel + ", " + m.Kernel
 		})
 		slices.Sort(all)
 		return all

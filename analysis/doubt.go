@@ -333,7 +333,7 @@ func doubts(row Row, c series, in circumstances) warnings {
 			texts := record.Each(d, func(one difference) string { return one.text })
 			out.add(WarnDiffers, advice, "not set up like %s: %s", base, strings.Join(texts, ", "))
 		}
-		if elsewhere(ends, baseEnds) {
+		if elsewhere(ends, baseEnds, in.machine) {
 			out.add(WarnElsewhere, "part of the difference can be that between the machines: name a network of the same machines to compare it with (--baseline), or measure it in a run of its own",
 				"measured on %s, and %s on %s", namedMachines(ends), base, namedMachines(baseEnds))
 		}
@@ -377,15 +377,15 @@ type Lost struct {
 	Reason, Remedy string // of the last of them
 }
 
-// digits are what reasons that are the same can differ in.
-var digits = regexp.MustCompile(`[0-9.]+`)
+// numbered are words with numbers, in which reasons that are the same can differ: amounts, addresses, names.
+var numbered = regexp.MustCompile(`\S*\d\S*`)
 
 // lost gathers the trials without figures by their status and then by their reasons, the most frequent first.
 func lost(c series) (all []Lost) {
 	for _, status := range []record.Status{record.Failed, record.Invalid, record.Skipped} {
 		of := record.Those(c.trials, func(t *record.Trial) bool { return t.Status == status })
 		var some []Lost
-		for _, same := range record.Gather(of, func(t *record.Trial) string { return digits.ReplaceAllString(t.Reason, "#") }) {
+		for _, same := range record.Gather(of, func(t *record.Trial) string { return numbered.ReplaceAllString(t.Reason, "#") }) {
 			last := same[len(same)-1]
 			some = append(some, Lost{status, len(same), last.Reason, last.Remedy})
 		}

@@ -116,9 +116,16 @@ func TestRowWarnings(t *testing.T) {
 		{"compared with another machine", "bridge", WarnElsewhere, func(f *record.File) {
 			each("bridge", func(_ int, t *record.Trial) { t.Endpoints = []record.Endpoint{{Role: "client"}, {Role: "server"}} })(f)
 			each("host", func(_ int, t *record.Trial) {
-				t.Endpoints = []record.Endpoint{{Role: "client", Platform: "ssh a", Machine: &record.Machine{}}, {Role: "server", Platform: "ssh b", Machine: &record.Machine{}}}
+				m := &record.Machine{Kernel: "another"}
+				t.Endpoints = []record.Endpoint{{Role: "client", Platform: "ssh a", Machine: m}, {Role: "server", Platform: "ssh b", Machine: m}}
 			})(f)
 		}, "measured on this machine, and native on ssh a and ssh b"},
+		{"compared with this machine by way of an engine that may be elsewhere", "bridge", WarnElsewhere, func(f *record.File) {
+			each("bridge", func(_ int, t *record.Trial) { t.Endpoints = []record.Endpoint{{Role: "client"}} })(f)
+			each("host", func(_ int, t *record.Trial) {
+				t.Endpoints = []record.Endpoint{{Role: "client", Machine: &f.Run.Machine}}
+			})(f)
+		}, ""},
 		{"compared with machines of another kind", "bridge", WarnElsewhere, func(f *record.File) {
 			on := func(kernel, platform string) func(int, *record.Trial) {
 				return func(_ int, t *record.Trial) {

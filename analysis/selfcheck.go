@@ -83,7 +83,7 @@ func SelfCheck(f *record.File, block int) FalseAlarms {
 	why, _ := ending(f)
 	need := block
 	if each := len(record.Those(all, func(c series) bool { return c.cell.Twin == 2 })); each > 0 { // a block has a comparison of each
-		need = (leastCompared(out, conf) + each - 1) / each * block
+		need = (leastCompared(out, conf, MostRounds/block*each) + each - 1) / each * block
 	}
 	out.More = bound{
 		file: f.Name, end: why.Reason, gaveUp: gaveUp(why.Reason, why.Detail), maxRounds: f.Limits().MaxRounds, budget: f.Limits().Budget,
@@ -93,15 +93,16 @@ func SelfCheck(f *record.File, block int) FalseAlarms {
 	return out
 }
 
-// leastCompared is how many comparisons it takes to tell that there are certainly not many more alarms than promised, if none is added.
-func leastCompared(a FalseAlarms, conf float64) int {
+// leastCompared is how many comparisons, of at most so many, it takes to tell that there are certainly not many more alarms than
+// promised, if none is added.
+func leastCompared(a FalseAlarms, conf float64, most int) int {
 	n := max(1, a.Comparisons)
-	for {
+	for ; n < most; n++ {
 		if _, high := BinomialInterval(a.Alarms, n, conf); high <= 2*a.Level {
-			return n
+			break
 		}
-		n++
 	}
+	return n
 }
 
 func (a *FalseAlarms) judge(conf float64, rounds int) {

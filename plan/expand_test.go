@@ -371,6 +371,11 @@ func TestSelfCheck(t *testing.T) {
 	if visits := Visits(cells, 1, 1); len(visits) != 4 {
 		t.Errorf("%d visits, want one for each twin", len(visits))
 	}
+	serves := with("serving")
+	serves.Conditions = Conditions{"services": {10}}
+	if cells, err := SelfCheck(serves, drivers()); err != nil || cells[0].Services != 10 {
+		t.Errorf("of a network with services: %v, %v", cells, err)
+	}
 	if _, err := SelfCheck(with("nothing"), drivers()); err == nil {
 		t.Error("an unknown network is no error")
 	}

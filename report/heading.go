@@ -146,7 +146,7 @@ func uncompared(res analysis.Result) string {
 		measured = measured || !r.Native && r.Status == record.OK
 		if r.Native && r.Status != record.OK {
 			for _, a := range absencesOf(r) {
-				lost = record.AddNew(lost, networkName(r.Cell)+" "+a.text())
+				lost = record.AddNew(lost, networkName(r.Cell)+": "+a.text())
 			}
 		}
 	}
@@ -155,6 +155,9 @@ func uncompared(res analysis.Result) string {
 		return strings.Join(lost, " ")
 	case !measured:
 		return "no network has a trial with figures."
+	}
+	if anyUnlike(res) {
+		return "the windows of what would be compared had different lengths."
 	}
 	return "no round has figures of a network and of what it is compared with."
 }

@@ -145,7 +145,7 @@ func gathered(all []absence) (out []absence) {
 	return out
 }
 
-// absencesOf describes what is missing from a row: one absence for each status other than OK, with its own reason.
+// absencesOf describes what is missing from a row: one absence for each status other than OK, and each reason.
 func absencesOf(row analysis.Row) (all []absence) {
 	total := 0
 	for _, n := range row.Counts {

@@ -13,7 +13,7 @@ func SelfChecked(c analysis.FalseAlarms) string {
 	all := []string{fmt.Sprintf("Self-check: one network, measured as if it were two, %d %s of %d rounds, each in the metric that its cell is ranked by; false alarms: %d.",
 		c.Comparisons, plural(c.Comparisons, "comparison"), c.Block, c.Alarms)}
 	if c.Comparisons == 0 {
-		return all[0] + fmt.Sprintf(" That is too little for a result, which takes at least %d rounds: %s.", c.Block, c.More)
+		return all[0] + fmt.Sprintf(" That is too little for a result: %s.", c.More)
 	}
 	all = append(all, fmt.Sprintf("Rate %.1f%% (%v interval %.1f to %.1f%%); the level promises at most %s.",
 		100*c.Observed, plan.Ratio(1-c.Level), 100*c.Low, 100*c.High, analysis.Percent(c.Level)))

@@ -195,7 +195,7 @@ func TestGrade(t *testing.T) {
 		{"the baseline failed", analysis.Multiplicity{Missing: 1}, []analysis.Row{
 			{Cell: record.Cell{Network: "host"}, Native: true, Status: record.Failed, Counts: map[record.Status]int{record.Failed: 3}, Lost: []analysis.Lost{{Status: record.Failed, Trials: 3, Reason: "no"}}},
 			{Cell: record.Cell{Network: "bridge"}, Status: record.OK, Warnings: []analysis.Warning{short}},
-		}, "Nothing was compared: host failed: no."},
+		}, "Nothing was compared: host: failed: no."},
 		{"all networks failed", analysis.Multiplicity{Missing: 1}, []analysis.Row{{Cell: record.Cell{Network: "bridge"}, Status: record.Failed}},
 			"Nothing was compared: no network has a trial with figures."},
 		{"no round has both", analysis.Multiplicity{Missing: 1}, []analysis.Row{{Cell: record.Cell{Network: "bridge"}, Status: record.OK}},

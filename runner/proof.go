@@ -187,7 +187,7 @@ const (
 )
 
 // leastLooks is how often counters are read at least before packets are missing: if the machine is paused, the time above can pass
-// without that anything ran.
+// without anything having run.
 const leastLooks = 10
 
 // finish reads the hops again and judges them.

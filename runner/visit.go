@@ -322,7 +322,7 @@ func (r *Runner) probe(ctx context.Context, name string, recipe Recipe) error {
 }
 
 // faultTime bounds the search for a fault of a network.
-const faultTime = 30 * time.Second
+const faultTime = 15 * time.Second
 
 // fault asks the network whether something that it needs has broken, and notes that on the trial:
 // as the reason if the trial failed, as a warning otherwise. A network that carries its payload in

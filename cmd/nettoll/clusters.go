@@ -96,15 +96,12 @@ func (f *runFlags) suitClusters(cells []record.Cell) error {
 	if f.private {
 		return usagef("--private-engine starts engines in a lab, from which your cluster cannot be reached; measure %s in a run of its own", asked(of))
 	}
-	if i := slices.IndexFunc(of, func(c record.Cell) bool { return c.Normalize || c.Offload != "" }); i >= 0 {
+	if c := of[0]; len(of) == len(cells) && (c.Normalize || c.Offload != "") && f.resume == "" {
 		flag := "offload"
-		if of[i].Normalize {
+		if c.Normalize {
 			flag = "normalize"
 		}
 		return usagef("--%s: pods of your own cluster may not change their devices; leave it out, or add --%s", flag, privateCluster)
-	}
-	if most := record.Most(of, func(c record.Cell) int { return c.Hosts }); len(f.nodes) > most && f.resume == "" {
-		return usagef("--nodes names %d nodes, and this run uses only the first %d; leave the others out, or ask for as many (--hosts %d)", len(f.nodes), most, len(f.nodes))
 	}
 	if f.given("expect") {
 		switch {

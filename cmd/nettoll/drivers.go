@@ -170,10 +170,15 @@ func (v platformNetworks) find(name string) (network.Driver, bool) {
 // platforms are those of the catalogue, to be named only.
 var platforms = sync.OnceValue(func() []platformNetworks { return catalogue(engines{}) })
 
+// platformOf returns the platform of the network of a cell, to be named only.
+func platformOf(network string) platform.Platform {
+	i := slices.IndexFunc(platforms(), func(v platformNetworks) bool { return v.prefix != "" && strings.HasPrefix(network, v.prefix) })
+	return platforms()[max(i, 0)].platform // without a prefix, that is the default platform
+}
+
 // isOn reports whether the network of a cell is on a platform of that type.
 func isOn[P platform.Platform](network string) bool {
-	i := slices.IndexFunc(platforms(), func(v platformNetworks) bool { return v.prefix != "" && strings.HasPrefix(network, v.prefix) })
-	_, is := platforms()[max(i, 0)].platform.(P) // without a prefix, that is the default platform
+	_, is := platformOf(network).(P)
 	return is
 }
 

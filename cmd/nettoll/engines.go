@@ -87,8 +87,15 @@ func (f *runFlags) suitEngines(cells []record.Cell) error {
 	if err := f.named(); err != nil {
 		return err
 	}
-	if most := record.Most(ofEngines(cells), func(c record.Cell) int { return c.Hosts }); len(f.at) > max(1, most) && f.resume == "" {
-		return usagef("--docker-host names %d engines, and this run uses only the first; leave the others out, or name a network between engines, such as docker:native or swarm:overlay", len(f.at))
+	theirs := ofEngines(cells)
+	used, n := record.Most(theirs, func(c record.Cell) int { return c.Hosts }), len(f.at)
+	ofSwarm := func(c record.Cell) bool { return platformOf(c.Network).Info().Name == labSwarm } // its manager need not be measured
+	switch {
+	case f.resume != "" || n <= max(1, used) || slices.ContainsFunc(theirs, ofSwarm):
+	case used == 1:
+		return usagef("--docker-host names %d engines, and networks of this run are on one; leave the others out", n)
+	default:
+		return usagef("--docker-host names %d engines, and this run uses only the first %d; leave the others out, or have clients on all but the first with --hosts %[1]d and --clients %[3]d or more", n, used, n-1)
 	}
 	return nil
 }

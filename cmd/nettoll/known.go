@@ -19,12 +19,10 @@ import (
 func (f *runFlags) expand(s plan.Suite) ([]record.Cell, error) {
 	s.TimeBudget = 0
 	if f.selfCheck {
-		return plan.SelfCheck(s, f.plans())
+		return plan.SelfCheck(s, f.known())
 	}
-	return plan.Expand(s, f.plans())
+	return plan.Expand(s, f.known())
 }
-
-func (f *runFlags) plans() plan.Known { return known(f.paths, f.cni, f.private, f.cluster) }
 
 // fit returns the cells that engines and machines of the user are there for. If the suite's time budget has room for a verdict only with
 // shorter trials, and the user did not set their duration, it shortens them. If the budget is too short all the same, and the user did
@@ -34,7 +32,7 @@ func (f *runFlags) fit(s *plan.Suite, cells []record.Cell) ([]record.Cell, error
 	if s.TimeBudget == 0 {
 		return cells, nil
 	}
-	within, unbounded, k, may := *s, *s, f.plans(), f.lifts() || f.stretches()
+	within, unbounded, k, may := *s, *s, f.known(), f.lifts() || f.stretches()
 	unbounded.TimeBudget = 0
 	if err := s.CheckBudget(cells, k); err != nil && !may {
 		return nil, err

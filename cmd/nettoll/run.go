@@ -555,6 +555,10 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 	if readErr != nil {
 		shown = &record.File{Run: file.Run}
 	}
+	lost, displaced := errors.AsType[*record.Displaced](err)
+	if shown.Name = path; displaced {
+		shown.Name = lost.Saved
+	}
 	if shown.Trials = append(shown.Trials, unsaved...); len(shown.Trials) > 0 {
 		_ = a.write(a.stdout, path, shown, analysis.Analyze(shown), f.format)
 	}
@@ -564,7 +568,7 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 	case n > 1:
 		err = fmt.Errorf("%w; %d measured trials are in no file, and only in this report", err, n)
 	}
-	if lost, ok := errors.AsType[*record.Displaced](err); ok {
+	if displaced {
 		if lost.Saved == "" {
 			return a.leftBehind(err, left)
 		}

@@ -18,6 +18,16 @@ func TestTasks(t *testing.T) {
 	if alone, together := tasks(cells, 0); alone != ownTasks+2*agentTasks || together != ownTasks+4*agentTasks {
 		t.Errorf("%d alone, %d together", alone, together)
 	}
+	veth := cells[0]
+	veth.Network = "veth"
+	for most, want := range map[int]int{0: 6, 1: 4, 2: 6} {
+		if _, together := tasks(append(cells, veth), most); together != ownTasks+want*agentTasks {
+			t.Errorf("%d together at most: %d", most, together)
+		}
+	}
+	if note, err := checkTasks(83, "ulimit -u", cells, record.Settings{Turns: true, Together: 1}); err != nil || !strings.HasSuffix(note, "raise the limit, or give --turns=false") {
+		t.Errorf("with --together 1: %q, %v", note, err)
+	}
 	for _, c := range []struct {
 		most    int
 		turns   bool

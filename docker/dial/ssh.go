@@ -30,7 +30,7 @@ func sshArgs(host string) ([]string, error) {
 		remote = []string{"docker", "--host=unix://" + spec.Path, "system", "dial-stdio"}
 	}
 	// ssh gets less time than the engine, so that it can report itself what it could not reach.
-	return spec.Command([]string{"-o", "ConnectTimeout=15", "-T"}, remote...)
+	return spec.Command([]string{"-o", "ConnectTimeout=8", "-T"}, remote...)
 }
 
 // sshFailed is the error for ssh ending in failure.

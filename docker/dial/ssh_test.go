@@ -80,7 +80,7 @@ func TestSSHSilent(t *testing.T) {
 			waiting <- conn
 		}
 	}()
-	for _, limit := range []time.Duration{500 * time.Millisecond, 2 * time.Second, 6 * time.Second} { // ssh itself gives up after 15 s
+	for _, limit := range []time.Duration{500 * time.Millisecond, 2 * time.Second, 6 * time.Second} { // ssh itself gives up after 8 s
 		_, err = connect(t.Context(), Target{Host: "ssh://me@" + l.Addr().String(), Source: flag}, limit)
 		unreachable(t, err, "no answer within "+limit.String(), "try: ssh -l me")
 		gone(t, "ssh")
@@ -138,7 +138,7 @@ func TestSSHArguments(t *testing.T) {
 			continue
 		}
 		at := slices.Index(got, "--")
-		got = slices.Concat(got[:at-3], got[at:]) // without -o ConnectTimeout=15 -T
+		got = slices.Concat(got[:at-3], got[at:]) // without -o ConnectTimeout=8 -T
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: ssh %q, want %q", host, got, want)
 		}

@@ -123,7 +123,7 @@ const killed = "137"
 var errOver = errors.New("ended with exit status 0")
 
 // faultTime is how long engines may take to answer while a fault is looked for.
-const faultTime = 25 * time.Second
+const faultTime = 12 * time.Second
 
 // Fault returns what happened to the objects that were made on the engine, for a trial that failed
 // without a known cause: the engine hangs or has ended, a container has ended, or a container was

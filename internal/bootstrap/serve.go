@@ -107,8 +107,8 @@ func (l *listener) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// watch calls end once nothing has been read for the time given, unless ctx ends first. After a pause of this machine its
-// timer can be earlier than the thread that reads what has come meanwhile, so that it looks twice.
+// watch calls end once nothing has been read for the time given, unless ctx ends first. It looks twice: after a
+// pause of this machine, its timer can be earlier than the thread that reads what has come meanwhile.
 func (l *listener) watch(ctx context.Context, silence time.Duration, end func()) {
 	for again := false; ; {
 		left := silence - (time.Since(began) - time.Duration(l.last.Load()))

@@ -259,12 +259,12 @@ func (k *child) wait() {
 }
 
 // patience is how long a program may take to end when asked to. On a busy machine it may get no CPU for seconds, and then
-// prints its results.
-const patience = 12 * time.Second
+// prints its results. With keeperTime it is less than the agent may take to end (agent.Client.Close).
+const patience = 8 * time.Second
 
 // keeperTime is how long a keeper without namespaces may take to end its descendants one by one and
 // to remove their files. Killing it earlier would leave them.
-const keeperTime = 12 * time.Second
+const keeperTime = 6 * time.Second
 
 // deathTime is how long killed processes may take to end: freeing their last resources can take seconds. It is less than
 // listenTime leaves after patience and keeperTime, so that the trial learns of it. Tests change it.

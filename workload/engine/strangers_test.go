@@ -136,17 +136,19 @@ func TestGreetingByDatagrams(t *testing.T) {
 }
 
 func TestDatagramConnectErrors(t *testing.T) {
-	answersWithin(t, time.Second)
 	for _, c := range []struct {
 		name, want string
 		answer     func(greeting []byte) []byte // nil: nobody listens
 	}{
 		{"nobody", "nobody receives datagrams there: connection refused", nil},
-		{"says nothing", "no answer within 1s (does this network carry UDP?)", func([]byte) []byte { return nil }},
+		{saysNothing, "no answer within 1s (does this network carry UDP?)", func([]byte) []byte { return nil }},
 		{"another protocol", "does not speak nettoll's protocol", func([]byte) []byte { return []byte("220 smtp") }},
 		{"echoes", "server: no CPU", func(b []byte) []byte { return append(append(b[:cookieSize:cookieSize], refused), "server: no CPU"...) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.name == saysNothing {
+				answersWithin(t, time.Second)
+			}
 			h, port := newHandlers(t), machine.FreePort(t)
 			if c.answer != nil {
 				conn, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
