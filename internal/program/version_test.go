@@ -12,6 +12,7 @@ import (
 
 	"nettoll/internal/testutil/iferr"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 var number = regexp.MustCompile(`^v(\d\S*)$`)
@@ -86,7 +87,8 @@ func TestOtherVersion(t *testing.T) {
 		if err != nil && !errors.Is(err, platform.ErrUnsupported) {
 			t.Errorf("%+v: a defect: %v", c, err)
 		}
-		if len(o.Warnings) > 1 || len(o.Warnings) == 1 != (c.warning != "") || c.warning != "" && o.Warnings[0].Text != c.warning {
+		said := record.Those(o.Warnings, func(w record.Warning) bool { return w.Code != "not-synchronous" }) // two clients start apart on a busy machine
+		if len(said) > 1 || len(said) == 1 != (c.warning != "") || c.warning != "" && said[0].Text != c.warning {
 			t.Errorf("%+v: %+v", c, o.Warnings)
 		}
 	}
