@@ -1,6 +1,11 @@
 package bootstrap
 
-import "testing"
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
 
 // TestPulse holds a pulse twice: of three agents each gets every third beat until both have let go.
 func TestPulse(t *testing.T) {
@@ -24,4 +29,22 @@ func TestPulse(t *testing.T) {
 	expect("still held", false, true, false)
 	other()
 	expect("free again", true, true)
+}
+
+// TestSilenceIsLookedAtTwice checks that what is read when the time is just over, as after a pause of the machine, counts.
+func TestSilenceIsLookedAtTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l listener
+		l.note()
+		var ended atomic.Bool
+		go l.watch(t.Context(), Silence, func() { ended.Store(true) })
+		time.Sleep(Silence + Silence/60)
+		l.note()
+		if time.Sleep(Silence / 2); ended.Load() {
+			t.Error("it ended though something was heard")
+		}
+		if time.Sleep(Silence); !ended.Load() {
+			t.Error("it did not end when nothing was heard")
+		}
+	})
 }
