@@ -162,15 +162,17 @@ func unlike(endpoints []record.Endpoint, of func(record.Endpoint) []fact) (all [
 // elsewhere reports whether endpoints and those that they are compared with are on machines of different kinds, by their CPUs and
 // kernels. here is the machine that nettoll runs on.
 func elsewhere(ends, baseEnds []record.Endpoint, here record.Machine) bool {
-	kinds := func(of []record.Endpoint) []string {
-		all := record.Distinct(of, func(e record.Endpoint) string {
-			m := cmp.Or(e.Machine, &here)
-			return m.CPUModel + ", " + m.Kernel
-		})
+	kinds := func(of []record.Endpoint) (all []string) {
+		for _, e := range of {
+			if m := cmp.Or(e.Machine, &here); m.Kernel != "" { // it is known
+				all = record.AddNew(all, m.CPUModel+", "+m.Kernel)
+			}
+		}
 		slices.Sort(all)
 		return all
 	}
-	return len(ends) > 0 && len(baseEnds) > 0 && !slices.Equal(kinds(ends), kinds(baseEnds))
+	own, base := kinds(ends), kinds(baseEnds)
+	return len(own) > 0 && len(base) > 0 && !slices.Equal(own, base)
 }
 
 // namedMachines names the machines of endpoints.

@@ -114,6 +114,7 @@ func TestRowWarnings(t *testing.T) {
 			})(f)
 		}, ""},
 		{"compared with another machine", "bridge", WarnElsewhere, func(f *record.File) {
+			f.Run.Machine.Kernel = "this"
 			each("bridge", func(_ int, t *record.Trial) { t.Endpoints = []record.Endpoint{{Role: "client"}, {Role: "server"}} })(f)
 			each("host", func(_ int, t *record.Trial) {
 				m := &record.Machine{Kernel: "another"}
@@ -121,6 +122,7 @@ func TestRowWarnings(t *testing.T) {
 			})(f)
 		}, "measured on this machine, and native on ssh a and ssh b"},
 		{"compared with this machine by way of an engine that may be elsewhere", "bridge", WarnElsewhere, func(f *record.File) {
+			f.Run.Machine.Kernel = "this"
 			each("bridge", func(_ int, t *record.Trial) { t.Endpoints = []record.Endpoint{{Role: "client"}} })(f)
 			each("host", func(_ int, t *record.Trial) {
 				t.Endpoints = []record.Endpoint{{Role: "client", Machine: &f.Run.Machine}}
