@@ -314,7 +314,7 @@ func Groups(visits []Visit, set record.Settings, able Able, left func(c record.C
 func containersOf(v record.Cell) int { return v.Servers + v.Clients + v.Neighbours }
 
 // roomOf returns how much of MostContainers a network takes: further processes of a client have an agent each, as containers do.
-func roomOf(v record.Cell) int { return containersOf(v) + v.Clients*max(0, v.Processes-1) }
+func roomOf(v record.Cell) int { return v.Servers + v.Pairs() + v.Neighbours }
 
 // mostAlike returns how many networks with as many containers as this one can stand at once.
 func (a Able) mostAlike(v record.Cell) int {

@@ -71,7 +71,8 @@ func (f *runFlags) suitEngines(cells []record.Cell) error {
 	if f.given("docker-image") && f.given("docker-tools") && !f.cluster { // the images of private clusters have these programs, too
 		return usagef("--docker-tools adds programs to the image that nettoll makes, --docker-image names another; leave one out")
 	}
-	if len(ofEngines(cells)) == 0 {
+	theirs := ofEngines(cells)
+	if len(theirs) == 0 {
 		if err := f.without("of an engine", "docker:bridge", engineFlagNames...); err != nil {
 			return err
 		}
@@ -80,14 +81,13 @@ func (f *runFlags) suitEngines(cells []record.Cell) error {
 		return err
 	}
 	if f.image == "" {
-		if _, err := packs(ofEngines(cells), f.paths, !f.private); err != nil {
+		if _, err := packs(theirs, f.paths, !f.private); err != nil {
 			return err
 		}
 	}
 	if err := f.named(); err != nil {
 		return err
 	}
-	theirs := ofEngines(cells)
 	used, n := record.Most(theirs, func(c record.Cell) int { return c.Hosts }), len(f.at)
 	ofSwarm := func(c record.Cell) bool { return platformOf(c.Network).Info().Name == labSwarm } // its manager need not be measured
 	switch {

@@ -32,8 +32,7 @@ func (f *runFlags) fit(s *plan.Suite, cells []record.Cell) ([]record.Cell, error
 	if s.TimeBudget == 0 {
 		return cells, nil
 	}
-	within, unbounded, k, may := *s, *s, f.known(), f.lifts() || f.stretches()
-	unbounded.TimeBudget = 0
+	within, k, may := *s, f.known(), f.lifts() || f.stretches()
 	if err := s.CheckBudget(cells, k); err != nil && !may {
 		return nil, err
 	}
@@ -41,13 +40,13 @@ func (f *runFlags) fit(s *plan.Suite, cells []record.Cell) ([]record.Cell, error
 	if control, err := congestion(f.outside(cells)); err == nil && !f.given("duration") && !elsewhere {
 		within = within.Shortened(cells, control, k)
 	}
-	shortened := within
-	shortened.TimeBudget = 0
+	unbounded := within
+	unbounded.TimeBudget = 0
 	switch {
-	case !may || shortened.Estimate(cells, k).Min <= s.TimeBudget:
+	case !may || unbounded.Estimate(cells, k).Min <= s.TimeBudget:
 		*s = within
 	case f.stretches():
-		least := time.Duration(s.MinRounds) * unbounded.Estimate(cells, k).Round
+		least := time.Duration(s.MinRounds) * s.Estimate(cells, k).Round
 		least += least / 10 // where traffic cannot take turns, as under the congestion control of some engines, a round takes longer
 		s.TimeBudget = max(s.TimeBudget, least.Truncate(time.Minute)+time.Minute)
 	default:

@@ -22,7 +22,7 @@ const (
 // tasks returns about how many processes and threads a run of the cells has at once: if each of its networks stands alone, and if
 // they stand together, at most so many beside their baseline (0: any number).
 func tasks(cells []record.Cell, most int) (alone, together int) {
-	agents := record.Each(record.Distinct(cells, plan.Place), func(place record.Cell) int { return place.Servers + place.Clients*max(1, place.Processes) })
+	agents := record.Each(record.Distinct(cells, plan.Place), func(place record.Cell) int { return place.Servers + place.Pairs() })
 	slices.Sort(agents)
 	if most > 0 && len(agents) > most+1 {
 		agents = agents[len(agents)-most-1:]
