@@ -100,7 +100,11 @@ func grade(res analysis.Result) string {
 		return ""
 	}
 	if m.Primary > 0 && m.Missing > 0 {
-		parts = append(parts, fmt.Sprintf("%d more could not be made.", m.Missing))
+		were := "were"
+		if m.Missing == 1 {
+			were = "was"
+		}
+		parts = append(parts, fmt.Sprintf("%d more %s not made.", m.Missing, were))
 	}
 	if half, most, n := res.Widths(); n > 0 && res.SelfCheck == nil {
 		known := "Changes are known"

@@ -201,7 +201,7 @@ func TestGrade(t *testing.T) {
 		{"no round has both", analysis.Multiplicity{Missing: 1}, []analysis.Row{{Cell: record.Cell{Network: "bridge"}, Status: record.OK}},
 			"Nothing was compared: no round has figures of a network and of what it is compared with."},
 		{"one failed", analysis.Multiplicity{Primary: 1, Different: 1, Missing: 2}, []analysis.Row{row(0.956, 1.01)},
-			"The one primary comparison is decided. 2 more could not be made. Changes are known to within ±4.4%."},
+			"The one primary comparison is decided. 2 more were not made. Changes are known to within ±4.4%."},
 		{"too few rounds for a verdict", analysis.Multiplicity{Primary: 2, NotKnown: 2}, []analysis.Row{row(0.9, 1.1), row(0.9, 1.1, analysis.Warning{Code: analysis.WarnShort, Advice: "allow more rounds (--max-rounds 9)"})},
 			"Neither of the two primary comparisons is decided. Changes are known to within ±10%. Allow more rounds (--max-rounds 9)."},
 		{"all", analysis.Multiplicity{Primary: 3, Different: 2, Same: 1}, []analysis.Row{row(0.98, 1.01), row(0.9, 1.05), row(0.96, 1.03)},
