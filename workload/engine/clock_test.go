@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"encoding/binary"
 	"fmt"
 	"net"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -114,6 +116,36 @@ func TestClocksWithoutDatagrams(t *testing.T) {
 
 // TestClockThatJumps has an end whose clock jumps in the middle: the windows of the two ends were
 // not at the same time, and the counts are worthless.
+// TestComparisonOutlivesAPause loses the first question and the time of a pause: the clocks are compared all the same.
+func TestComparisonOutlivesAPause(t *testing.T) {
+	server, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	iferr.Fatal(t, err)
+	defer server.Close()
+	var asked atomic.Int64
+	paused := clock(func() int64 {
+		if asked.Load() > 0 {
+			return nanotime() + int64(time.Minute)
+		}
+		return nanotime()
+	})
+	go func() {
+		b := make([]byte, 100)
+		for {
+			n, from, err := server.ReadFromUDPAddrPort(b)
+			if err != nil {
+				return
+			}
+			if asked.Add(1) > 1 {
+				server.WriteToUDPAddrPort(binary.BigEndian.AppendUint64(b[:n:n], uint64(paused())), from)
+			}
+		}
+	}()
+	got, err := paused.compare(t.Context(), compareParams{To: server.LocalAddr().(*net.UDPAddr).AddrPort(), Cookie: testCookie})
+	if err != nil || got.Took <= 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 func TestClockThatJumps(t *testing.T) {
 	const jump = 10 * time.Second // as leaps has it
 	for name, run := range map[string]func(job workload.Job, soon time.Duration) error{

@@ -13,9 +13,9 @@ import (
 	"nettoll/workload"
 )
 
-// answerLimit bounds how long an agent may take to answer, in addition to the requested work. That one has ended shows
-// at once, and what is bound here is one that hangs, or a lost path to it. A busy machine, or one whose hypervisor pauses
-// it, leaves an agent or its ssh without a CPU for seconds, which is no reason to lose a trial.
+// answerLimit bounds how long an agent may take to answer, in addition to the requested work. It is for an
+// agent that hangs, or the path to which is lost; that one has ended shows at once. A busy machine, or one whose hypervisor
+// pauses it, leaves an agent or its ssh without a CPU for seconds, which is no reason to lose a trial.
 const answerLimit = 15 * time.Second
 
 // deathNotice is how long after a failure to wait for news of an agent's death, which explains it
