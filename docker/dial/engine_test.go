@@ -130,7 +130,7 @@ func (e *realEngine) overSSH(t *testing.T) {
 	iferr.Fatal(t, err)
 	use(t, target)
 	calls, err := os.ReadFile(dir + "/calls")
-	if err != nil || !strings.Contains(string(calls), "-l me -o ConnectTimeout=8 -T -- lab.example docker system dial-stdio\n") {
+	if err != nil || !strings.Contains(string(calls), "-l me -o ConnectTimeout=8 -o ControlMaster=no -o ClearAllForwardings=yes -T -- lab.example docker system dial-stdio\n") {
 		t.Errorf("ssh was called %q, %v", calls, err)
 	}
 	gone(t, "docker")

@@ -19,6 +19,10 @@ import (
 	"nettoll/internal/oneline"
 )
 
+// sshOptions: ssh gets less time than the engine, so that it can report itself what it could not reach. It offers no connection
+// for others to share, since they would end with it, and leaves the ports of the user's configuration to the user's sessions.
+var sshOptions = []string{"-o", "ConnectTimeout=8", "-o", "ControlMaster=no", "-o", "ClearAllForwardings=yes", "-T"}
+
 // sshArgs returns the arguments of the ssh program that logs in and connects to the engine there.
 func sshArgs(host string) ([]string, error) {
 	spec, err := ssh.ParseURL(host)
@@ -29,8 +33,7 @@ func sshArgs(host string) ([]string, error) {
 	if strings.Trim(spec.Path, "/") != "" {
 		remote = []string{"docker", "--host=unix://" + spec.Path, "system", "dial-stdio"}
 	}
-	// ssh gets less time than the engine, so that it can report itself what it could not reach.
-	return spec.Command([]string{"-o", "ConnectTimeout=8", "-T"}, remote...)
+	return spec.Command(sshOptions, remote...)
 }
 
 // sshFailed is the error for ssh ending in failure.

@@ -138,7 +138,7 @@ func TestSSHArguments(t *testing.T) {
 			continue
 		}
 		at := slices.Index(got, "--")
-		got = slices.Concat(got[:at-3], got[at:]) // without -o ConnectTimeout=8 -T
+		got = slices.Concat(got[:at-len(sshOptions)], got[at:])
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: ssh %q, want %q", host, got, want)
 		}

@@ -55,9 +55,14 @@ func (s *SSH) connect(ctx context.Context, name, target string) (*machine, error
 	mark := bootstrap.Mark()
 	// A key that asks for a passphrase, or an unknown host key, fails the login instead of asking for it: the
 	// terminal shows the progress of the run.
+	// A connection that the user's other sessions shared would end with nettoll's, and so would they: it shares one that is
+	// there, and offers none. Ports that the user's configuration forwards may be forwarded by another session already.
 	// Until a session is open, ssh does not notice that nettoll has been killed.
 	proc, err := nsexec.StartTied(ctx, "ssh", "", os.Environ(), platform.Command{
-		Path: "ssh", Args: []string{"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=" + connectTime, "--", target, command(mark, s.o.Sudo)},
+		Path: "ssh", Args: []string{
+			"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=" + connectTime, "-o", "ControlMaster=no", "-o", "ClearAllForwardings=yes",
+			"--", target, command(mark, s.o.Sudo),
+		},
 	})
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		return nil, &unreachable{target, errors.New("there is no ssh here"), platform.Install("openssh-client")}

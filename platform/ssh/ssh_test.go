@@ -259,8 +259,9 @@ func TestLogsInAgain(t *testing.T) {
 	}
 }
 
-// TestControlMaster logs in where the user's configuration has logins share a connection, which stays open after the first: the
-// agents end with nettoll all the same, and it does not wait for the connection.
+// TestControlMaster logs in where the user's configuration has logins share a connection. nettoll makes none that others share,
+// which would end with it. It shares the user's: the agents end with nettoll all the same, it does not wait for the connection, and
+// that stays.
 func TestControlMaster(t *testing.T) {
 	lan := sshtest.Start(t, platform.Underlay{}, sshtest.Machine{}, sshtest.Machine{})
 	path := filepath.Join(lan.Dir, "config")
@@ -272,7 +273,12 @@ func TestControlMaster(t *testing.T) {
 			_ = exec.Command("ssh", "-O", "exit", sshtest.Name(i)).Run() // it may have ended with its machine
 		}
 	})
-	for range 2 { // the second shares the connection of the first
+	for _, shared := range []bool{false, true} {
+		for i := range lan.Hosts {
+			if shared {
+				iferr.Fatal(t, exec.Command("ssh", sshtest.Name(i), "true").Run())
+			}
+		}
 		s := machines(t, 2, Options{})
 		h := found(t, s, lan)
 		c, err := agent.Start(t.Context(), h.All()[0])
@@ -285,8 +291,8 @@ func TestControlMaster(t *testing.T) {
 			t.Errorf("closing took %v", took)
 		}
 		for i := range lan.Hosts {
-			if out, err := exec.Command("ssh", "-O", "check", sshtest.Name(i)).CombinedOutput(); err != nil {
-				t.Errorf("no connection is shared with %s: %v: %s", sshtest.Name(i), err, out)
+			if out, err := exec.Command("ssh", "-O", "check", sshtest.Name(i)).CombinedOutput(); shared != (err == nil) {
+				t.Errorf("a connection is shared with %s: %v, want %v: %v: %s", sshtest.Name(i), err == nil, shared, err, out)
 			}
 			lan.Empty(t, i)
 		}
