@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"runtime"
 	"slices"
 	"strings"
@@ -94,7 +95,8 @@ func (e *Engine) Close(ctx context.Context) error {
 // late notes that a request to make an object has failed. If it had reached the engine, and was not answered, the engine may
 // have made the object all the same, or make it later.
 func (e *Engine) late(name string, err error) {
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || brokenOff(err) {
+	at, _ := errors.AsType[*net.OpError](err)
+	if reached := at == nil || at.Op != "dial"; reached && (errors.Is(err, context.Canceled) || brokenOff(err) || away(err)) {
 		e.left(name)
 	}
 }
