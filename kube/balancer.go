@@ -69,7 +69,7 @@ func (c *Cluster) balance(ctx context.Context, i int, s *service) error {
 		var is struct {
 			Status struct {
 				LoadBalancer struct {
-					Ingress []struct{ IP, Hostname string }
+					Ingress []struct{ IP, IPMode, Hostname string }
 				}
 			}
 		}
@@ -78,6 +78,12 @@ func (c *Cluster) balance(ctx context.Context, i int, s *service) error {
 		}
 		missing = errors.New("it has no address")
 		for _, in := range is.Status.LoadBalancer.Ingress {
+			if in.IPMode == "Proxy" { // kube-proxy leaves such addresses alone, so that packets of pods go to the load balancer
+				return nil, &platform.Unsupported{
+					Feature: "a service with a load balancer on " + c.own.who(), Option: "one whose address nodes translate (its ipMode is Proxy)",
+					Remedy: "leave kubernetes:loadbalancer out, or name another cluster with --context",
+				}
+			}
 			if at, err := netip.ParseAddr(in.IP); err == nil {
 				s.balanced = append(s.balanced, at)
 			} else if in.Hostname != "" {
@@ -95,7 +101,7 @@ func (c *Cluster) balance(ctx context.Context, i int, s *service) error {
 			Feature: "a service with a load balancer on " + c.own.who(), Option: "one that gives an address at once, as MetalLB does: " + err.Error(),
 			Remedy: "leave kubernetes:loadbalancer out, or name another cluster with --context",
 		}
-	case err != nil:
+	case err != nil && !errors.Is(err, platform.ErrUnsupported):
 		return err
 	}
 	return c.own.noteBalancer(err)
