@@ -43,8 +43,11 @@ type Mistake struct{ error }
 // Unwrap returns the error itself.
 func (m Mistake) Unwrap() error { return m.error }
 
-// errNoCluster returns the error of a machine without a kubeconfig.
-func errNoCluster() error {
+// errNoCluster returns the error of a machine without a kubeconfig, or of a given one without a cluster.
+func errNoCluster(given string) error {
+	if given != "" {
+		return fmt.Errorf("--kubeconfig %s: it names no cluster; name another, or have a cluster started with --private-cluster", given)
+	}
 	missing := "neither KUBECONFIG nor ~/.kube/config"
 	if named := os.Getenv(clientcmd.RecommendedConfigPathEnvVar); named != "" {
 		missing = "nothing at " + named + ", which KUBECONFIG names"
@@ -84,7 +87,7 @@ func (l Login) read() (*entrance, error) {
 	}
 	config, err := in.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) || errors.Is(err, rest.ErrNotInCluster) {
-		return nil, errNoCluster()
+		return nil, errNoCluster(l.Config)
 	}
 	if err != nil {
 		return nil, unreadable(l.Config, err)

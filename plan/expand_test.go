@@ -248,7 +248,12 @@ func TestExpandErrors(t *testing.T) {
 		{"processes", func(s *Suite) { s.Processes = []int{0} }, `processes: 0 processes are not possible; write a number from 1 to 6379`, "--processes"},
 		{"ports of clients", func(s *Suite) { s.Servers, s.Clients = []int{1000}, []int{4000} }, `clients: the servers of 1000x4000 need 16000 ports, there are 12767 from 20001 on; write fewer clients or processes`, "--clients"},
 		{"ports of processes", func(s *Suite) { s.Clients, s.Processes = []int{2}, []int{3189, 3190} }, `processes: the servers of 1x2x3190 need 12768 ports, there are 12767 from 20001 on; write fewer clients or processes`, "--processes"},
-		{"no clients for any", func(s *Suite) { s.Servers, s.Clients = []int{4, 8}, []int{2, 3} }, `servers: 2 of 4 servers would have no client; write at least as many clients as servers`, "--servers"},
+		{"no clients for any", func(s *Suite) { s.Servers, s.Clients = []int{4, 8}, []int{2, 3} }, `servers: 1 of 4 servers would have no client; write at least as many clients as servers`, "--servers"},
+		{"no clients for some", func(s *Suite) { s.Servers, s.Clients = []int{1, 8}, []int{4} }, `servers: 4 of 8 servers would have no client; write at least as many clients as servers`, "--servers"},
+		{"no servers for some", func(s *Suite) { s.Servers, s.Clients = []int{4}, []int{2, 8} }, `clients: 2 of 4 servers would have no client; write at least as many clients as servers`, "--clients"},
+		{"a tool that is never used", func(s *Suite) {
+			s.Tools, s.Workloads = []string{"nope"}, []Workload{{Name: "tcp_stream", Tools: []string{"engine"}}}
+		}, `tools[0]: unknown tool "nope"; nettoll list tools shows all`, "--tools"},
 		{"a topology without clients", func(s *Suite) { s.Topologies = []Topology{{1, 1, 1}, {4, 2, 1}} }, `topologies[1]: 4x2: 2 of 4 servers would have no client; write at least as many clients as servers`, "--topologies"},
 		{"topologies and clients", func(s *Suite) { s.Topologies, s.Clients = []Topology{{1, 1, 1}}, []int{1} }, `topologies: clients and topologies contradict each other; leave one out`, "--topologies"},
 		{"MTU", func(s *Suite) { s.Conditions = Conditions{"mtu": {1279}} }, `mtu: 1279 bytes are not a possible MTU; write a number from 1280 to 65535`, "--mtu"},

@@ -248,5 +248,9 @@ func (s Suite) checkPublished() error {
 	if err != nil {
 		return err
 	}
-	return p.firstFault(Suite.checkWorkloads, Suite.checkNumbers, Suite.checkTimes, Suite.checkRounds)
+	err = p.firstFault(Suite.checkWorkloads, Suite.checkNumbers, Suite.checkTimes, Suite.checkRounds)
+	if fault, ok := errors.AsType[*FieldError](err); ok {
+		fault.Field = "as_published." + strings.TrimPrefix(strings.TrimPrefix(fault.Field, "min_"), "max_")
+	}
+	return err
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -54,8 +55,8 @@ func (t Topology) Ports() int {
 }
 
 // topologies returns the suite's topologies in order: the listed ones, or else every number of servers with every
-// number of clients and processes. Combinations with fewer clients than servers are left out if others remain,
-// since lists cross.
+// number of clients and processes. Combinations with fewer clients than servers are left out, since lists cross; a
+// number that is in no other combination is a fault.
 func (s Suite) topologies() ([]Topology, error) {
 	if len(s.Topologies) > 0 {
 		for i, t := range s.Topologies {
@@ -68,6 +69,17 @@ func (s Suite) topologies() ([]Topology, error) {
 			}
 		}
 		return once(s.Topologies), nil
+	}
+	least, most := slices.Min(orOne(s.Servers)), slices.Max(orOne(s.Clients))
+	for _, servers := range orOne(s.Servers) {
+		if servers > most {
+			return nil, s.faultOfEither("servers", "clients", "%s", tooFewClients(Topology{servers, most, 1}))
+		}
+	}
+	for _, clients := range orOne(s.Clients) {
+		if clients < least {
+			return nil, s.faultOfEither("clients", "servers", "%s", tooFewClients(Topology{least, clients, 1}))
+		}
 	}
 	var all []Topology
 	for _, servers := range orOne(s.Servers) {
@@ -85,10 +97,6 @@ func (s Suite) topologies() ([]Topology, error) {
 				}
 			}
 		}
-	}
-	if len(all) == 0 {
-		t := Topology{orOne(s.Servers)[0], orOne(s.Clients)[0], 1}
-		return nil, s.faultOfEither("servers", "clients", "%s", tooFewClients(t))
 	}
 	return once(all), nil
 }

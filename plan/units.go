@@ -198,7 +198,10 @@ func parseRate(text string) (uint64, error) {
 	if !ok {
 		v, ok = readIn(text, rateUnits)
 	}
+	_, number := numberIn(suffixed(text, "bits/s", "bit/s", "bits", "bit"), bitUnits)
 	switch {
+	case !ok && number:
+		return 0, err
 	case !ok:
 		return 0, fmt.Errorf("%q is not a rate; write bit/s such as 100M or 1G, or as tc has them: 100mbit, 1gbit", text)
 	case v == 0:

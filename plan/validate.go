@@ -171,7 +171,11 @@ func (s Suite) checkTimes() error {
 			return s.fault(f.name, "%s is too long; write at most %s", f.value, f.most)
 		}
 	}
-	if trial := s.Warmup + s.Duration; s.TimeBudget > 0 && s.TimeBudget < trial {
+	trial := s.Duration
+	if !s.Turns { // these have a warm-up of their own
+		trial += s.Warmup
+	}
+	if s.TimeBudget > 0 && s.TimeBudget < trial {
 		return s.fault("time_budget", "%s is less than one trial of %s takes; write more, or 0s for no limit", s.TimeBudget, trial)
 	}
 	if s.Together > 0 && !s.Turns {

@@ -148,6 +148,11 @@ func (s Suite) drives(known Known) ([]drive, error) {
 			workloads = append(workloads, d.Workload)
 		}
 	}
+	for j, name := range s.Tools { // also of workloads that have tools of their own
+		if _, err := s.available(name, fmt.Sprintf("tools[%d]", j), known); err != nil {
+			return nil, err
+		}
+	}
 	var all []drive
 	var undriven []error
 	for i, w := range s.loads() {
@@ -245,12 +250,9 @@ const orElse = "|"
 // available returns the first of several tools that is installed, or else the first of all, whose trials then
 // report why they cannot be done.
 func (s Suite) available(names, field string, known Known) (string, error) {
-	if !strings.Contains(names, orElse) {
-		return names, nil
-	}
 	several := strings.Split(names, orElse)
 	for _, name := range several {
-		if _, ok := known.tool(name); !ok {
+		if _, ok := known.tool(name); !ok && names != allTools {
 			return "", s.unknown(field, "tool", name, known.tools())
 		}
 	}
@@ -287,9 +289,6 @@ func (s Suite) driversOf(w Workload, name, field, load string, known Known) ([]d
 		if s.can(d, w) {
 			found = append(found, drive{t.Name, w.Name, w.Options, d.IPv4Only})
 		}
-	}
-	if _, ok := known.tool(name); !ok && name != allTools {
-		return nil, s.unknown(field, "tool", name, known.tools())
 	}
 	return found, nil
 }

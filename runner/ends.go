@@ -181,7 +181,7 @@ func (s *session) condition(ctx context.Context, c record.Cell, links []link) er
 		if refused != "" {
 			return &platform.Unsupported{
 				Feature: "turning offloads off", Option: "a device that can turn off " + refused,
-				Remedy: "measure this network without --offload off",
+				Remedy: "measure this network without --offload off, or, if others are compared with it, name another baseline, such as --baseline veth",
 			}
 		}
 		return nil

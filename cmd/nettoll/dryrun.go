@@ -130,7 +130,7 @@ func standing(e plan.Forecast) string {
 
 // divided describes what is done about networks that have no room at once.
 func divided(e plan.Forecast) (texts []string) {
-	if e.Cut > 0 {
+	if e.Cut > 1 {
 		texts = append(texts, fmt.Sprintf("Networks that cannot all stand at once are cut into %d parts, each with its own baseline", e.Cut))
 	}
 	switch e.Single {

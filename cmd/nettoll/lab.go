@@ -124,6 +124,7 @@ func (f labFlags) resolve(name string, paths program.Paths, conflists cniFlags) 
 	if name, err = conflists.one(name); err != nil {
 		return d, topo, err
 	}
+	name = strings.TrimPrefix(name, "lab:")
 	d, ok := own.find(name)
 	if !ok {
 		if _, elsewhere := recipes(engines{})[name]; elsewhere {

@@ -195,6 +195,9 @@ func (f *runFlags) addressed(betweenEngines bool) (map[string]netip.Addr, error)
 		if err != nil {
 			return nil, usagef("--address %s: %q is no IP address", text, text[at+1:])
 		}
+		if other, there := all[name]; there && other != a {
+			return nil, usagef("--address: %s and %s contradict each other for %s; leave one of them out", other, a, name)
+		}
 		all[name] = a
 	}
 	return all, nil

@@ -202,7 +202,7 @@ func (a *app) checkPaths() error {
 	known := slices.Sorted(slices.Values(slices.Concat(programs(), daemons())))
 	for name, file := range a.paths {
 		if !slices.Contains(known, name) {
-			return usagef("--tool-path %s: nettoll uses no such program; known are %s%s", name, strings.Join(known, ", "), nearest(name, known))
+			return usagef("--tool-path %s: nettoll takes no path of such a program; it takes those of %s%s", name, strings.Join(known, ", "), nearest(name, known))
 		}
 		if info, err := os.Stat(file); err != nil || info.IsDir() {
 			return usagef("--tool-path %s=%s: no such program", name, file)
@@ -252,6 +252,8 @@ with native, with confidence intervals.`,
 			grouped(cmd.Flags(), "Programs and plugins of this machine")
 		}
 		onlyOnce(cmd.Flags())
+		completeFiles(cmd)
 	}
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	return root
 }

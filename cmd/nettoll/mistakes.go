@@ -151,6 +151,23 @@ func (o *once) Set(text string) error {
 	return o.Value.Set(text)
 }
 
+// onceEach is a flag with one value for each name, as in iperf3=/opt/iperf3.
+type onceEach struct {
+	pflag.Value
+	given map[string]string
+}
+
+func (o onceEach) Set(text string) error {
+	for pair := range strings.SplitSeq(text, ",") {
+		name, _, _ := strings.Cut(pair, "=")
+		if was, there := o.given[name]; there && was != pair {
+			return &twice{was}
+		}
+		o.given[name] = pair
+	}
+	return o.Value.Set(text)
+}
+
 // onlyOnce has every flag that is not a list take one value.
 func onlyOnce(fl *pflag.FlagSet) {
 	fl.VisitAll(func(f *pflag.Flag) {
@@ -158,7 +175,9 @@ func onlyOnce(fl *pflag.FlagSet) {
 		case pflag.SliceValue, listOf, *once:
 			return
 		}
-		if f.Value.Type() != "stringToString" {
+		if f.Value.Type() == "stringToString" {
+			f.Value = onceEach{f.Value, map[string]string{}}
+		} else {
 			f.Value = &once{Value: f.Value}
 		}
 	})

@@ -33,6 +33,12 @@ func (a *app) reportCommand() *cobra.Command {
   nettoll report run.ndjson --charts figures       every chart as SVG and PNG
   nettoll report run.ndjson --beside icc-2014      next to published results`,
 		Args: oneArg("report takes one run file, not %d"),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return nil, cobra.ShellCompDirectiveDefault // files
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, ok := report.ByName(format); !ok {
 				return usagef("--format %s: unknown; known are %s%s", format, formatNames(), nearest(format, formatList()))
@@ -53,7 +59,10 @@ func (a *app) reportCommand() *cobra.Command {
 			if _, ok := reference.ByName(beside); beside != "" && !ok {
 				return usagef("--beside %s: unknown; known are %s%s", beside, strings.Join(reference.Names(), ", "), nearest(beside, reference.Names()))
 			}
-			if f, _ := report.ByName(format); beside != "" && (charts != "" || !f.Published) {
+			if beside != "" && charts != "" {
+				return usagef("--beside: charts have no published figures; leave out --charts, or --beside")
+			}
+			if f, _ := report.ByName(format); beside != "" && !f.Published {
 				return usagef("--beside: only reports as %s have published figures; choose one of these with --format, or leave it out", strings.Join(withPublished(), ", "))
 			}
 			if os.Getenv("GOGC") == "" {

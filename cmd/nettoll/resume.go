@@ -21,13 +21,7 @@ import (
 )
 
 // resume resumes a run file.
-func (a *app) resume(cmd *cobra.Command, f runFlags, args []string) error {
-	if len(args) > 0 {
-		return usagef("--resume uses the networks of its run file; leave out %s", args[0])
-	}
-	if name := f.contradictsResume(cmd.Flags()); name != "" {
-		return usagef("--resume keeps to its run file; leave out --%s", name)
-	}
+func (a *app) resume(cmd *cobra.Command, f runFlags) error {
 	if info, err := os.Stat(f.resume); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
 		return usagef("--resume %s: only a regular file can be resumed", f.resume)
 	}

@@ -82,12 +82,17 @@ line or in a suite, or a run file that cannot be used; 130 when the run was inte
 			if f.dryRun && f.given("format") {
 				return usagef("--dry-run prints a plan, which has no other format; leave --format out")
 			}
+			if f.resume != "" {
+				if err := f.suitResume(cmd.Flags(), args); err != nil {
+					return err
+				}
+			}
 			suite, err := f.suiteOf(args)
 			if err != nil {
 				return err
 			}
 			if f.resume != "" {
-				return a.resume(cmd, f, args)
+				return a.resume(cmd, f)
 			}
 			cells, err := f.expand(suite)
 			if err != nil {
@@ -226,6 +231,9 @@ func (s settled) Call(_ context.Context, _ string, _, out any) error {
 
 // completeNames completes the values of flags of run.
 func completeNames(cmd *cobra.Command) {
+	instances := func() []string {
+		return record.Each(known(nil, cniFlags{}, false, false).Instances, func(i plan.Instance) string { return i.Name })
+	}
 	flags := map[string]func() []string{
 		"platform": platformNames, "baseline": networkNames, "format": formatList,
 		"tools":     func() []string { return slices.Concat(slices.Sorted(maps.Keys(toolByName(nil))), []string{"all"}) },
@@ -238,9 +246,8 @@ func completeNames(cmd *cobra.Command) {
 			b, _ := os.ReadFile(filepath.Join(home, ".ssh", "config")) // without it there are no names
 			return hostsOf(string(b))
 		},
-		"address": func() []string { return nil }, maxRate: func() []string { return nil },
-		"context": func() []string { return kube.Contexts() }, "namespace": func() []string { return nil }, "nodes": func() []string { return nil }, "image": func() []string { return nil },
-		"tolerate": func() []string { return nil }, "zones": func() []string { return []string{kube.SameZone, kube.OtherZone} },
+		"context": func() []string { return kube.Contexts() }, "zones": func() []string { return []string{kube.SameZone, kube.OtherZone} },
+		"underlay": instances, "instance": instances,
 		"expect": func() []string { return kube.Expectable },
 		"congestion": func() []string {
 			c, _ := sampler.ReadCongestion("/proc")
@@ -263,8 +270,22 @@ func completeValues(cmd *cobra.Command, flags map[string]func() []string) {
 	for flag, names := range flags {
 		_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 			before := begun[:strings.LastIndex(begun, ",")+1]
-			return record.Each(names(), func(name string) string { return before + name }), cobra.ShellCompDirectiveNoFileComp
+			given := strings.Split(before, ",")
+			left := record.Those(names(), func(name string) bool { return !slices.Contains(given, name) })
+			return record.Each(left, func(name string) string { return before + name }), cobra.ShellCompDirectiveNoFileComp
 		})
+	}
+}
+
+// completeFiles completes the names of files and folders, for the flags that take them.
+func completeFiles(cmd *cobra.Command) {
+	for directive, flags := range map[cobra.ShellCompDirective][]string{
+		cobra.ShellCompDirectiveDefault:    {"output", "resume", "kubeconfig", "cni-conf", "docker-tools", "tool-path"},
+		cobra.ShellCompDirectiveFilterDirs: {"charts", "cni-bin"},
+	} {
+		for _, flag := range flags { // fails for commands without the flag
+			_ = cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) { return nil, directive })
+		}
 	}
 }
 
@@ -441,6 +462,8 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 	if err != nil {
 		if f.output == "" {
 			err = fmt.Errorf("%w; -o FILE puts it elsewhere", err)
+		} else if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+			err = usagef("-o: %w; name another file", err)
 		}
 		return a.leftBehind(fmt.Errorf("run file: %w", err), e.leave(ctx))
 	}

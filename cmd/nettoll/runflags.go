@@ -127,13 +127,17 @@ var resumable = slices.Concat([]string{
 	privateCluster, "cni-conf", "cni-bin", "tool-path", "address", "through-my-network",
 }, engineFlagNames, ownClusterFlags, reachFlagNames)
 
-func (f *runFlags) contradictsResume(fl *pflag.FlagSet) (name string) {
+// suitResume refuses what would contradict the run file that is resumed.
+func (f *runFlags) suitResume(fl *pflag.FlagSet, args []string) (err error) {
+	if len(args) > 0 {
+		return usagef("--resume uses the networks of its run file; leave out %s", args[0])
+	}
 	fl.Visit(func(g *pflag.Flag) {
-		if !slices.Contains(resumable, g.Name) && name == "" {
-			name = g.Name
+		if !slices.Contains(resumable, g.Name) && err == nil {
+			err = usagef("--resume keeps to its run file; leave out --%s", g.Name)
 		}
 	})
-	return name
+	return err
 }
 
 // suiteOf reads the suite and applies the command line to it.
