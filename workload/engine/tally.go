@@ -75,6 +75,7 @@ type tally struct {
 	arrived              int64 // of the numbers low+1 to high, in the window or after it
 
 	transit        int64 // of the latest datagram, between two clocks: only differences are meaningful
+	waited         int64 // from its arrival until it was read, likewise
 	timed          bool
 	jitter         float64 // ns, the running value of RFC 3550, section 6.4.1
 	jitters        float64 // its sum over the window
@@ -145,12 +146,17 @@ func (t *tally) forget(number int64) {
 	}
 }
 
-// time records when a datagram was sent and when it arrived, by the clocks of the two ends.
+// stepped is by how much, in nanoseconds, the clock of arrivals must have moved against that of reads to be taken for set. A
+// reader that had to wait for a CPU for as long costs one of many differences.
+const stepped = int64(5 * time.Millisecond)
+
+// time records when a datagram was sent and when it arrived, by the clocks of the two ends, and when it was read. The kernel
+// notes arrivals by the time of day, which may be set at any time: what would seem to be a difference of transit times then is none.
 //
 //go:nosplit
-func (t *tally) time(sent, arrived int64) {
-	transit := arrived - sent
-	if t.timed {
+func (t *tally) time(sent, arrived, read int64) {
+	transit, waited := arrived-sent, read-arrived
+	if moved := waited - t.waited; t.timed && max(moved, -moved) < stepped {
 		d := transit - t.transit
 		t.jitter += (float64(max(d, -d)) - t.jitter) / 16
 		if t.open && !t.shut {
@@ -158,7 +164,7 @@ func (t *tally) time(sent, arrived int64) {
 			t.jittered++
 		}
 	}
-	t.transit, t.timed = transit, true
+	t.transit, t.waited, t.timed = transit, waited, true
 }
 
 // figures returns the counts of the window, or nil without a tally.

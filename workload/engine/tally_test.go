@@ -99,16 +99,20 @@ func TestSharesOfDatagrams(t *testing.T) {
 	}
 }
 
-// TestJitter does the arithmetic of RFC 3550, section 6.4.1, step by step.
+// TestJitter does the arithmetic of RFC 3550, section 6.4.1, step by step. The receiver's time of day may be set meanwhile.
 func TestJitter(t *testing.T) {
-	tally := &tally{}
+	tally, set := &tally{}, int64(0)
 	tally.mark(0, 0, math.MaxInt64)
 	f := &flow{batch: &batch{key: binary.BigEndian.Uint64(testCookie[cookieSize/2:])}, tally: tally}
-	for i, transit := range []int64{500, 516, 484, 484} { // differences of 16, 32 and 0
+	for i, transit := range []int64{500, 516, 484, 470, 470} { // differences of 16, 32, one when the time is set, and 0
 		sent := int64(i) * 1000
+		if i == 3 {
+			set = 7e9
+		}
+		f.now = sent + transit + 50
 		b := streamDatagram(int64(i+1), 100)
 		binary.BigEndian.PutUint64(b[16:], uint64(sent))
-		f.arrived(b, control{segment: len(b), time: sent + transit})
+		f.arrived(b, control{segment: len(b), time: set + sent + transit})
 	}
 	first := 16.0 / 16
 	second := first + (32-first)/16

@@ -245,7 +245,7 @@ func (f *flow) arrived(data []byte, told control) (fresh int64) {
 		}
 		if first {
 			f.tally.drops = max(f.tally.drops, told.drops)
-			f.tally.time(int64(binary.BigEndian.Uint64(data[16:])), told.time)
+			f.tally.time(int64(binary.BigEndian.Uint64(data[16:])), told.time, f.now)
 			if f.tally.open && !f.tally.shut {
 				f.tally.batches++
 			}

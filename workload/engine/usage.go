@@ -13,8 +13,8 @@ type cpuTime struct {
 }
 
 // cpuBetween returns the CPU time of this process from t0 to t1, both of nanotime. The timer can be
-// late by a scheduling delay, so the CPU time between the two readings is scaled to the window. It
-// gives up when quit is closed.
+// late by a scheduling delay, so the CPU time between the two readings is scaled to the window, unless they are
+// less than half of it apart: that says too little about the rest. It gives up when quit is closed.
 func cpuBetween(t0, t1 int64, quit <-chan struct{}) cpuTime {
 	if !sleepUntil(t0, quit) {
 		return cpuTime{}
@@ -24,7 +24,10 @@ func cpuBetween(t0, t1 int64, quit <-chan struct{}) cpuTime {
 		return cpuTime{}
 	}
 	to, ended := processCPUNow()
-	scale := float64(t1-t0) / float64(ended-begun)
+	scale := 1.0
+	if seen := ended - begun; seen >= (t1-t0)/2 {
+		scale = float64(t1-t0) / float64(seen)
+	}
 	return cpuTime{User: (to.User - from.User) * scale, System: (to.System - from.System) * scale}
 }
 
