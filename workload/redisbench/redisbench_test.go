@@ -66,23 +66,31 @@ func TestServer(t *testing.T) {
 	}
 }
 
-func TestNext(t *testing.T) {
+func TestRate(t *testing.T) {
 	const head = `"test","rps","avg_latency_ms"` + "\n"
 	for _, c := range []struct {
-		text                 string
-		count, streams, want int
+		text  string
+		count int
+		want  float64 // less than 0 for an error
 	}{
-		{head + `"GET","20000.00","0.1"`, 50, 1, 2000},
-		{head + `"GET","inf","0.1"`, 50, 1, 500},
-		{head + `"GET","5","0.1"`, 50, 8, 8},
-		{head + `"GET","1e300","0.1"`, 50, 8, 1<<31 - 1},
-		{head + `"GET","nan","0.1"`, 50, 1, 0},
-		{head + `"GET","-1","0.1"`, 50, 1, 0},
-		{head, 50, 1, 0}, {"lorem ipsum", 50, 1, 0}, {"", 50, 1, 0}, {"a\nb\n", 50, 1, 0},
+		{head + `"GET","20000.00","0.1"`, 50, 20000},
+		{head + `"GET","inf","0.1"`, 50, 5000},
+		{head + `"GET","0.5","0.1"`, 50, 0.5},
+		{head + `"GET","nan","0.1"`, 50, -1},
+		{head + `"GET","-1","0.1"`, 50, -1},
+		{head, 50, -1}, {"lorem ipsum", 50, -1}, {"", 50, -1}, {"a\nb\n", 50, -1},
 	} {
-		got, err := next(c.text, c.count, c.streams)
-		if got != c.want || (err == nil) != (c.want > 0) {
-			t.Errorf("%q: %d, %v; want %d", c.text, got, err, c.want)
+		if got, err := rate(c.text, c.count); (err == nil) != (c.want >= 0) || err == nil && got != c.want {
+			t.Errorf("%q: %v, %v; want %v", c.text, got, err, c.want)
+		}
+	}
+}
+
+// TestRequests has at least one request on each stream, which says nothing about how many a second there are.
+func TestRequests(t *testing.T) {
+	for most, want := range map[float64]int{2000.9: 2000, 0.2: 8, 1e300: 1<<31 - 1} {
+		if got := requests(most, 8); got != want {
+			t.Errorf("%v: %d, want %d", most, got, want)
 		}
 	}
 }

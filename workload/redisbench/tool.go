@@ -132,6 +132,7 @@ func Handlers() map[string]agent.Handler {
 // until there is no more time for that before the window. Each run after that has as many requests as
 // last longer than the window; it prints this number, and repeats such runs until the window is over.
 func read(ctx context.Context, c *program.Course, r request) (program.Output, error) {
+	began := time.Now()
 	stored, err := r.store(ctx)
 	if err != nil {
 		return program.Output{}, fmt.Errorf("store a value on %v: %w", r.To, err)
@@ -141,20 +142,23 @@ func read(ctx context.Context, c *program.Course, r request) (program.Output, er
 		command.Args = append(command.Args[:len(command.Args):len(command.Args)], "-n", strconv.Itoa(count))
 		return c.Run(ctx, command)
 	}
-	count, longest := firstTry*r.Streams, time.Duration(0) // of a run, with what the program takes to start and to end
+	tries := max(1, min(firstTry, int(r.Lead/time.Since(began)))) // storing takes a few round trips
+	perSecond, count := 0.0, tries*r.Streams
+	longest := time.Duration(0) // of a run, with what the program takes to start and to end
 	for first := true; first || time.Since(c.Started)+2*longest < r.Lead; first = false {
-		began := time.Now()
+		began = time.Now()
 		o, err := get(count)
 		if err != nil {
 			return o, err
 		}
-		if count, err = next(o.Stdout, count, r.Streams); err != nil {
+		if perSecond, err = rate(o.Stdout, count); err != nil {
 			return o, err
 		}
+		count = requests(perSecond*inSearch.Seconds(), r.Streams)
 		longest = max(longest, time.Since(began), inSearch)
 	}
 	wanted := max(0, r.Lead-time.Since(c.Started)) + r.Window
-	count = max(r.Streams, int(min(math.MaxInt32, float64(count)*longer*float64(wanted)/float64(inSearch))))
+	count = requests(perSecond*longer*wanted.Seconds(), r.Streams)
 	said := fmt.Sprintf("%d\n%d\n", stored, count)
 	for begun := false; !begun || time.Since(c.Started) < r.Lead+r.Window; begun = true {
 		o, err := get(count)
@@ -169,24 +173,29 @@ func read(ctx context.Context, c *program.Course, r request) (program.Output, er
 // inSearch is for how long each run of the search is to last.
 const inSearch = 100 * time.Millisecond
 
-// next returns how many requests last for inSearch, from the output of an earlier run.
-func next(text string, count, streams int) (int, error) {
-	const rate = 1 // column of the requests per second
+// requests returns how many requests a run has, from how many there is time for: at least one on each stream.
+func requests(most float64, streams int) int {
+	return max(streams, int(min(math.MaxInt32, most)))
+}
+
+// rate returns the requests per second in the output of a run of the search with that many.
+func rate(text string, count int) (perSecond float64, err error) {
+	const column = 1
 	lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	if err != nil {
 		return 0, fmt.Errorf("%w; %s is known to work", err, known)
 	}
-	if len(lines) != 2 || len(lines[1]) <= rate {
+	if len(lines) != 2 || len(lines[1]) <= column {
 		return 0, fmt.Errorf("%d lines of output; %s is known to work", len(lines), known)
 	}
-	if lines[1][rate] == "inf" {
-		return min(count*10, math.MaxInt32), nil
+	if lines[1][column] == "inf" { // it took less than a millisecond: the next run has ten times as many
+		return float64(count) * 10 / inSearch.Seconds(), nil
 	}
-	perSecond, err := strconv.ParseFloat(lines[1][rate], 64)
+	perSecond, err = strconv.ParseFloat(lines[1][column], 64)
 	if err != nil || math.IsNaN(perSecond) || perSecond < 0 {
-		return 0, fmt.Errorf("%q requests per second; %s is known to work", lines[1][rate], known)
+		return 0, fmt.Errorf("%q requests per second; %s is known to work", lines[1][column], known)
 	}
-	return max(streams, int(min(math.MaxInt32, perSecond*inSearch.Seconds()))), nil
+	return perSecond, nil
 }
 
 // storeTime bounds the storing of the value.
