@@ -78,6 +78,9 @@ func uses(folder string, changed time.Time) (busy, ours bool) {
 	}
 	defer f.Close()
 	_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_WRLCK)
+	if err != nil && !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EBUSY) { // a file system without leases
+		return time.Since(changed) < begunTime, true
+	}
 	return err != nil, true
 }
 

@@ -69,8 +69,7 @@ func (p *packs) pack(file string) (*Program, error) {
 
 // goArch maps kinds of machines, as uname -m names them, to architectures as Go names them.
 var goArch = map[string]string{
-	"x86_64": "amd64", "aarch64": "arm64", "arm64": "arm64", "armv7l": "arm", "armv6l": "arm", "i686": "386", "i386": "386",
-	"ppc64le": "ppc64le", "riscv64": "riscv64", "s390x": "s390x", "loongarch64": "loong64",
+	"x86_64": "amd64", "aarch64": "arm64", "arm64": "arm64", "ppc64le": "ppc64le", "riscv64": "riscv64", "s390x": "s390x", "loongarch64": "loong64",
 }
 
 // Agents finds the agent for each kind of machine, and packs each once. It may be used concurrently.

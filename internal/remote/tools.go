@@ -175,10 +175,13 @@ func (p *parts) part(_ context.Context, c piece) (struct{}, error) {
 		return struct{}{}, fmt.Errorf("receive a program: %d bytes have come, and the next are those from %d on", b.Len(), c.At)
 	}
 	b.Write(c.Data)
-	if !c.Last || p.files[c.Sum] != nil {
+	if !c.Last {
 		return struct{}{}, nil
 	}
 	delete(p.coming, c.Sum)
+	if p.files[c.Sum] != nil { // the answer of an earlier caller was lost
+		return struct{}{}, nil
+	}
 	file, err := unpack(b, c.Sum)
 	if err == nil {
 		p.files[c.Sum] = file
