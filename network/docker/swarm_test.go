@@ -16,6 +16,7 @@ import (
 	"nettoll/docker/engine"
 	"nettoll/docker/rootfs"
 	"nettoll/internal/testutil/iferr"
+	"nettoll/internal/testutil/turn"
 	"nettoll/network"
 	"nettoll/network/docker"
 	"nettoll/network/networktest"
@@ -154,6 +155,9 @@ func TestOverlay(t *testing.T) {
 	p := swarms(t)
 	for _, hosts := range []int{1, 2, 3} {
 		t.Run(fmt.Sprintf("hosts=%d", hosts), func(t *testing.T) {
+			if hosts > 2 {
+				turn.Alternate(t, 0)
+			}
 			for _, trial := range measured(t, p, "overlay", hosts) {
 				must, mustNot := hops(trial, false), hops(trial, true)
 				want, in := []string{"h1/vxlan-overlay", "h1/eth0"}, mustNot
@@ -294,7 +298,10 @@ func TestServices(t *testing.T) {
 	p := swarms(t)
 	for _, name := range []string{"service-dnsrr", "service-vip", "mesh"} {
 		for _, hosts := range []int{1, 2} {
-			t.Run(fmt.Sprintf("%s/hosts=%d", name, hosts), func(t *testing.T) { served(t, p, name, hosts) })
+			t.Run(fmt.Sprintf("%s/hosts=%d", name, hosts), func(t *testing.T) {
+				turn.Alternate(t, hosts)
+				served(t, p, name, hosts)
+			})
 		}
 	}
 }
