@@ -75,7 +75,7 @@ func (p *publication) startProxy(ctx context.Context) error {
 // and those of a proxy that, like docker-proxy, accepts a connection, makes another and copies between the
 // two, in the kernel where splice(2) can, and forwards datagrams.
 func Handlers() map[string]agent.Handler {
-	p := &proxy{}
+	p := &proxy{idle: idle}
 	all := parts()
 	all[methodServe], all[methodCount], all[methodControl] = agent.Typed(p.serve), agent.Typed(p.count), agent.Typed(p.control)
 	return all
@@ -84,6 +84,7 @@ func Handlers() map[string]agent.Handler {
 type proxy struct {
 	bytes      []atomic.Uint64 // by server
 	conns      []atomic.Uint64
+	idle       time.Duration
 	congestion atomic.Value // TCP congestion control of new connections, a string; none or "" is the machine's default
 }
 
@@ -199,14 +200,21 @@ func (p *proxy) copy(to, from *net.TCPConn, server int) {
 	_ = from.CloseRead()
 }
 
-// idle is how long a client is remembered without a datagram, as in docker-proxy.
+// idle is how long a client is remembered without a datagram, as in docker-proxy. That waits for one of the server, and gives a
+// client that is never answered another port then, which would be another flow.
 const idle = 90 * time.Second
+
+// exchange is what a client sends to a container, and is answered.
+type exchange struct {
+	back *net.UDPConn // towards the container
+	sent atomic.Int64 // when the client sent last, in nanoseconds of Unix time
+}
 
 // datagrams forwards the datagrams of one port: each client has its own socket toward the
 // container, so that answers find the way back to it.
 func (p *proxy) datagrams(front *net.UDPConn, f forward) {
 	var mu sync.Mutex
-	clients := map[netip.AddrPort]*net.UDPConn{}
+	clients := map[netip.AddrPort]*exchange{}
 	buf := make([]byte, 64<<10)
 	for {
 		n, from, err := front.ReadFromUDPAddrPort(buf)
@@ -214,42 +222,48 @@ func (p *proxy) datagrams(front *net.UDPConn, f forward) {
 			return
 		}
 		mu.Lock()
-		back := clients[from]
-		if back == nil {
-			back, err = net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(f.To))
+		x := clients[from]
+		if x == nil {
+			back, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(f.To))
 			if err != nil {
 				mu.Unlock()
 				continue
 			}
-			clients[from] = back
+			x = &exchange{back: back}
+			clients[from] = x
 			p.conns[f.Server].Add(1)
 			go func() {
-				p.answers(front, back, from, f.Server)
+				p.answers(front, x, from, f.Server)
 				mu.Lock()
 				delete(clients, from)
 				mu.Unlock()
 			}()
 		}
 		mu.Unlock()
-		if _, err := back.Write(buf[:n]); err == nil {
+		x.sent.Store(time.Now().UnixNano())
+		if _, err := x.back.Write(buf[:n]); err == nil {
 			p.bytes[f.Server].Add(uint64(n))
 		}
 	}
 }
 
-// answers forwards datagrams back to one client, until the time idle has passed without one.
-func (p *proxy) answers(front, back *net.UDPConn, to netip.AddrPort, server int) {
-	defer back.Close()
+// answers forwards datagrams back to one client, until the time p.idle has passed without one in either direction.
+func (p *proxy) answers(front *net.UDPConn, x *exchange, to netip.AddrPort, server int) {
+	defer x.back.Close()
 	buf := make([]byte, 64<<10)
-	for {
-		_ = back.SetReadDeadline(time.Now().Add(idle))
-		n, err := back.Read(buf)
-		switch {
+	for last := time.Now(); ; {
+		_ = x.back.SetReadDeadline(last.Add(p.idle))
+		n, err := x.back.Read(buf)
+		switch sent := time.Unix(0, x.sent.Load()); {
+		case errors.Is(err, os.ErrDeadlineExceeded) && sent.After(last):
+			last = sent
+			continue
 		case errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, net.ErrClosed):
 			return
 		case err != nil:
 			continue // the container refused a datagram, which is no reason to stop
 		}
+		last = time.Now()
 		if _, err := front.WriteToUDPAddrPort(buf[:n], to); err == nil {
 			p.bytes[server].Add(uint64(n))
 		}
