@@ -1,9 +1,13 @@
 package nl
 
 import (
+	"fmt"
+	"time"
+
 	"golang.zx2c4.com/wireguard/wgctrl"
 	"golang.zx2c4.com/wireguard/wgctrl/wgtypes"
 
+	"nettoll/internal/emulated"
 	"nettoll/internal/netns"
 	"nettoll/internal/wrap"
 )
@@ -24,16 +28,30 @@ func (n *NS) WireGuardPeers(device string) (peers []wgtypes.Peer, err error) {
 		}
 		return err
 	})
-	return peers, wrap.Error(err, "read WireGuard device %s", device)
+	if err != nil { // what did not answer in time may still do so
+		return nil, wrap.Error(err, "read WireGuard device %s", device)
+	}
+	return peers, nil
 }
 
+// wgctrl bounds what is asked of a device, since its process may be there without answering.
 func (n *NS) wgctrl(fn func(*wgctrl.Client) error) error {
-	return netns.Do(n.Path, func() error {
-		c, err := wgctrl.New()
-		if err != nil {
-			return err
-		}
-		defer c.Close()
-		return fn(c)
-	})
+	answered := make(chan error, 1)
+	go func() {
+		answered <- netns.Do(n.Path, func() error {
+			c, err := wgctrl.New()
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			return fn(c)
+		})
+	}()
+	bound := emulated.Patience(answerTime)
+	select {
+	case err := <-answered:
+		return err
+	case <-time.After(bound):
+		return fmt.Errorf("no answer within %v", bound)
+	}
 }

@@ -66,7 +66,10 @@ func ServiceAddr(i int, six bool) netip.Addr {
 	return numbered([]byte{198, 18}, 1<<14+i)
 }
 
-// ExternalAddr returns an address on the underlay for container k of host i.
+// MaxExternal is how many external addresses each host has.
+const MaxExternal = 1<<11 - 1
+
+// ExternalAddr returns an address on the underlay for container k of host i, up to MaxExternal.
 func ExternalAddr(i, k int, six bool) netip.Addr {
 	if six {
 		return numbered([]byte{0x20, 0x01, 0, 2, 6: 0xff, 7: 0xff, 13: byte(i + 1)}, k)

@@ -3,9 +3,11 @@ package docker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"os"
 	"strconv"
+	"strings"
 
 	"nettoll/docker/engine"
 	"nettoll/internal/netns"
@@ -105,13 +107,16 @@ func (n *build) onBridge(ctx context.Context, name string) error {
 func (n *build) bridged(ctx context.Context, device string) error {
 	h := n.engines[0]
 	if rules, err := h.Firewall(ctx); err == nil && !rules.None && h.NetNS() != "" {
-		on, err := netns.Sysctl(h.NetNS(), netns.BridgeNetfilter[0])
-		const meets = "packets from container to container do not meet the engine's rules"
-		switch {
-		case errors.Is(err, os.ErrNotExist):
-			n.Notes = append(n.Notes, meets+", since br_netfilter is not loaded")
-		case err == nil && on == "0":
-			n.Notes = append(n.Notes, meets+", since net.bridge.bridge-nf-call-iptables is 0")
+		for i, key := range netns.BridgeNetfilter {
+			const unmet = "packets from container to container do not meet the engine's rules"
+			on, err := netns.Sysctl(h.NetNS(), key)
+			if errors.Is(err, os.ErrNotExist) {
+				n.Notes = append(n.Notes, unmet+", since br_netfilter is not loaded")
+				break
+			}
+			if err == nil && on == "0" {
+				n.Notes = append(n.Notes, fmt.Sprintf("IPv%d %s, since %s is 0", 4+2*i, unmet, strings.ReplaceAll(key, "/", ".")))
+			}
 		}
 	}
 	n.Hops = plumb.BridgedHops

@@ -13,7 +13,7 @@ func Bridge() network.Driver {
 	return onBridge(true, network.Info{
 		Name:  "bridge",
 		About: "veth pairs on a Linux bridge with Docker's forward, isolation and masquerade rules, br_netfilter on",
-	}, plumb.NAT, plumb.BridgeNetfilter)
+	}, plumb.BridgeNetfilter)
 }
 
 // BridgeWithoutNetfilter returns the driver of a bridge whose packets meet no rules.
@@ -28,7 +28,7 @@ func onBridge(netfilter bool, i network.Info, further ...plumb.Need) network.Dri
 	i.Hosts, i.Endpoints, i.Overflow = []int{1}, plumb.MaxPorts, true
 	return plumb.Recipe{
 		Info:  i,
-		Needs: append([]plumb.Need{plumb.Veth, plumb.BridgeDevice}, further...),
+		Needs: append([]plumb.Need{plumb.Veth, plumb.BridgeDevice, plumb.NAT}, further...),
 		Build: func(ctx context.Context, n *plumb.Network) error {
 			h := n.Site.Hosts[0]
 			rules, err := dockers(ctx, n.Site, h, netfilter)

@@ -55,7 +55,7 @@ func (t translation) host(ctx context.Context, h *plumb.Host) error {
 	if err != nil {
 		return err
 	}
-	for _, n := range h.Nodes {
+	for _, n := range h.Nodes[:min(len(h.Nodes), plumb.MaxExternal)] { // further neighbours have none
 		for _, six := range []bool{false, true} {
 			k := key{n, six}
 			t.dnat[k], t.snat[k] = rules.Translate(n, external(n, six))
