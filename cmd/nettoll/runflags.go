@@ -189,6 +189,10 @@ func (f *runFlags) suiteOf(args []string) (plan.Suite, error) {
 	return s, nil
 }
 
+// byFlags has a suite's fault name flags instead of keys, where these came from the command line.
+var byFlags = strings.NewReplacer("min_rounds", "--min-rounds", "max_rounds", "--max-rounds", "change families", "change -4 and -6",
+	"add 4 to families", "add -4", "(turns: false)", "(--turns=false)")
+
 // fault names the flag of a suite's fault, if the value came from a flag, or the name of the suite, if that is not
 // a file of the user's.
 func (f *runFlags) fault(err error, args []string) error {
@@ -196,16 +200,16 @@ func (f *runFlags) fault(err error, args []string) error {
 	if !errors.As(err, &field) || field.Flag() == "" {
 		return usageError{err}
 	}
-	given := f.given
+	given, text := f.given, byFlags.Replace(field.Text)
 	switch flag := field.Flag(); {
 	case flag == "--networks" && len(args) > 0:
-		return usagef("%s", field.Text)
+		return usagef("%s", text)
 	case flag == "--families" && (given("ipv4") || given("ipv6")):
-		return usagef("-4, -6: %s", field.Text)
+		return usagef("-4, -6: %s", text)
 	case given(strings.TrimPrefix(flag, "--")):
-		return usagef("--%s: %s", alias(nil, strings.TrimPrefix(flag, "--")), field.Text)
+		return usagef("--%s: %s", alias(nil, strings.TrimPrefix(flag, "--")), text)
 	case flag == "--baseline" && len(args) > 0 && slices.Contains(plan.Names(), f.suite):
-		return usagef("%s", field.Text) // about the networks that the arguments name
+		return usagef("%s", text) // about the networks that the arguments name
 	case slices.Contains(plan.Names(), f.suite):
 		return usagef("suite %s: %s: %s", f.suite, field.Field, field.Text)
 	}
