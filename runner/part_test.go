@@ -162,6 +162,28 @@ func TestBaselineFailsInEveryPart(t *testing.T) {
 	})
 }
 
+// TestBaselineIsLost has a baseline fail after it has worked. Once it is given up, the run ends: further trials could be compared
+// with nothing.
+func TestBaselineIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := inParts()
+		b.Settings.MaxRounds = 50
+		b.ways["host"].connect = func(_ context.Context, nth int) error {
+			if nth >= 4 { // twice in each of two rounds
+				return errGone
+			}
+			return nil
+		}
+		end, err := b.run(t, t.Context())
+		ends(t, end, err, record.EndFailed, 2+record.GiveUp)
+		for _, tr := range b.trials {
+			if tr.Round > 2+record.GiveUp {
+				t.Fatalf("%s is measured in round %d", tr.Cell.Network, tr.Round)
+			}
+		}
+	})
+}
+
 // TestBaselineFailsUntilTheLastPart checks that a baseline that works in some part of a round is not given up in that
 // round, also if the run is stopped after any of its trials and resumed.
 func TestBaselineFailsUntilTheLastPart(t *testing.T) {

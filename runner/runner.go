@@ -161,6 +161,16 @@ func (r *Runner) giveUp(key string, round int) {
 	}
 }
 
+// givenUp returns the round in which a cell was given up, or else the one in which that happened to what it has been compared with so
+// far: further trials of it could be compared with nothing. 0 means that it is still measured.
+func (r *Runner) givenUp(c record.Cell) int {
+	out, base := r.out[c.Key()], c.Against().Key()
+	if out == 0 && !c.IsNative() && r.worked[base] > 0 {
+		return r.out[base]
+	}
+	return out
+}
+
 // brief returns the parts of a trial that Enough needs, so that a run of many trials does not keep
 // every counter in memory.
 func brief(t record.Trial) record.Trial {
@@ -214,7 +224,7 @@ func (r *Runner) hurry() bool { return r.budget() > 0 && time.Since(r.began) > r
 
 // allOut reports whether nothing is left to measure.
 func (r *Runner) allOut() bool {
-	return !slices.ContainsFunc(r.Cells, func(c record.Cell) bool { return r.out[c.Key()] == 0 })
+	return !slices.ContainsFunc(r.Cells, func(c record.Cell) bool { return r.givenUp(c) == 0 })
 }
 
 // first returns the round to begin with: the last round with trials in the run file, which may be
@@ -236,7 +246,7 @@ func (r *Runner) findKnown(round int) {
 	enough := r.Enough(slices.DeleteFunc(slices.Clone(r.trials), func(t record.Trial) bool { return t.Round >= round }))
 	compared, needed := map[record.Cell]bool{}, map[record.Cell]bool{}
 	for _, c := range r.Cells {
-		if key := c.Key(); !c.IsNative() && r.out[key] == 0 {
+		if key := c.Key(); !c.IsNative() && r.givenUp(c) == 0 {
 			r.known[key] = enough[key]
 			compared[c.Against()] = true
 			needed[c.Against()] = needed[c.Against()] || !enough[key]
@@ -251,7 +261,7 @@ func (r *Runner) findKnown(round int) {
 
 // allKnown reports whether no cell needs more trials.
 func (r *Runner) allKnown() bool {
-	return !slices.ContainsFunc(r.Cells, func(c record.Cell) bool { return r.out[c.Key()] == 0 && !r.known[c.Key()] })
+	return !slices.ContainsFunc(r.Cells, func(c record.Cell) bool { return r.givenUp(c) == 0 && !r.known[c.Key()] })
 }
 
 // resting reports whether connections of any network rest during the turns of others.
@@ -299,7 +309,7 @@ func (r *Runner) groups(round int) []plan.Group {
 	var visits []plan.Visit
 	for _, v := range plan.Visits(r.Cells, round, r.Settings.Seed) {
 		v.Cells = slices.DeleteFunc(v.Cells, func(c record.Cell) bool {
-			out := r.out[c.Key()]
+			out := r.givenUp(c)
 			return r.known[c.Key()] || out > 0 && out < round
 		})
 		if len(v.Cells) > 0 {
@@ -359,7 +369,7 @@ func (r *Runner) missing(round int) (cells []record.Cell) {
 		for _, part := range parts[c] {
 			has = has && slices.Contains(r.done[key][round], part)
 		}
-		if r.out[key] == 0 && !r.known[key] && !has {
+		if r.givenUp(c) == 0 && !r.known[key] && !has {
 			cells = append(cells, c)
 		}
 	}
