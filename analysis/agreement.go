@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -23,6 +24,8 @@ type Agreement struct {
 	Expected  Figure      `json:"expected"`        // of Reference
 	Found     Figure      `json:"found"`           // of Tool
 	Ratio     *Comparison `json:"ratio,omitempty"` // Tool ÷ Reference, paired by round; nil if they share no round or a value is 0. Its Effect is Better if Tool has the greater figure, in every metric
+	// Difference is Tool − Reference, likewise, where there is no ratio but common rounds.
+	Difference *Comparison `json:"difference,omitempty"`
 	// Outcome reports whether the tools agree: Same means that their figures are within the margin. NotKnown
 	// does not mean agreement.
 	Outcome    Outcome    `json:"outcome"`
@@ -75,12 +78,16 @@ func agree(c record.Cell, base, row Row, j judging) []Agreement {
 		if !has || !too {
 			continue
 		}
+		pairs := pairUp(found.Points, expected.Points)
 		a := Agreement{
 			Cell: c, Kind: expected.Kind, Reference: base.Cell.Tool, Tool: row.Cell.Tool, Expected: expected, Found: found,
-			Ratio: compare(pairUp(found.Points, expected.Points), record.HigherIsBetter, j), Reasons: []Warning{},
+			Ratio: compare(pairs, record.HigherIsBetter, j), Reasons: []Warning{},
 		}
-		if a.Ratio != nil {
-			a.Outcome = a.Ratio.Outcome
+		if a.Ratio == nil {
+			a.Difference = subtract(pairs, record.HigherIsBetter, j)
+		}
+		if found := cmp.Or(a.Ratio, a.Difference); found != nil {
+			a.Outcome = found.Outcome
 		}
 		if a.Outcome == Different {
 			a.Reasons = reasons(c, base, row, j)

@@ -79,6 +79,7 @@ func TestAgreements(t *testing.T) {
 			t.Metrics["wobble"] = record.Metric{Value: 1, Unit: "s"}
 		}, Different, ReasonUnknown, "nothing in the record"},
 		{"defaults", 8, 1.2, func(t *record.Trial) { t.Cell.Options.MessageSize = 0 }, Different, "", ""},
+		{"one moves nothing", 8, 0, same, Different, "", ""},
 		{"no idea", 8, 1.2, same, Different, ReasonUnknown, "nothing in the record"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

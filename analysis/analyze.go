@@ -187,7 +187,7 @@ type Figure struct {
 	// Difference from the baseline is shown instead of the ratio for metrics that are shares themselves (unit
 	// "ratio") and where a value is 0; for times it is given as well. It is nil for all other metrics.
 	Difference *Comparison `json:"difference,omitempty"`
-	Unlike     bool        `json:"-"` // it is not compared, since it depends on the length of the window
+	Unlike     bool        `json:"-"` // it is not compared in some rounds, since it depends on the length of the window
 	Points     []Point     `json:"-"` // the values, in the order of rounds
 
 	cell record.Cell
@@ -342,11 +342,11 @@ func newRow(c series, in circumstances) Row {
 	row.Figures = record.Found(record.Kinds(), func(k record.Kind) (Figure, bool) {
 		f, ok := figure(k, func(s series) []Point { return s.points(k) })
 		if ok && len(unlike) > 0 && (dependsOnWindow(k, c.ok()) || dependsOnWindow(k, c.base.ok())) {
-			compared := f.Comparison() != nil
+			all := f.Comparison()
 			like := func(p Point) bool { return !unlike[p.Round] }
 			f.pair(record.Those(f.base, like), in.judging)
 			f.whole = record.Those(f.whole, like)
-			f.Unlike = compared && f.Comparison() == nil
+			f.Unlike = all != nil && (f.Comparison() == nil || f.Comparison().N < all.N)
 		}
 		return f, ok
 	})

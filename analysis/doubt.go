@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"nettoll/plan"
 	"nettoll/record"
@@ -139,7 +140,17 @@ func (b bound) more(rounds int) string {
 
 // resume returns advice to resume the run, with these flags, each after a blank.
 func (b bound) resume(flags string) string {
-	return "resume this run (--resume " + cmp.Or(b.file, "FILE") + flags + ")"
+	return "resume this run (--resume " + quoted(cmp.Or(b.file, "FILE")) + flags + ")"
+}
+
+// quoted returns the name of a file as a shell takes it.
+func quoted(name string) string {
+	if !strings.ContainsFunc(name, func(r rune) bool {
+		return !strings.ContainsRune("%+,-./:=@_", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) {
+		return name
+	}
+	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
 }
 
 // Budget formats seconds as the value of --time-budget that leaves a tenth to spare: none, where that is more than suites may ask for.

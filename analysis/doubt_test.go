@@ -551,3 +551,32 @@ func TestNoRoundHasBoth(t *testing.T) {
 		t.Errorf("%+v", row.Warnings)
 	}
 }
+
+// TestNamesInAdvice has names of run files that a shell would take apart.
+func TestNamesInAdvice(t *testing.T) {
+	for name, want := range map[string]string{
+		"runs/nettoll-20260102-150405.ndjson": "runs/nettoll-20260102-150405.ndjson", "größe.ndjson": "größe.ndjson",
+		"my run.ndjson": "'my run.ndjson'", "$(x)": "'$(x)'", "it's": `'it'\''s'`,
+	} {
+		if got := quoted(name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// TestMeansAreAnswersAlone has a tool that reports nothing but a mean: that is what networks are ranked by, and it is shown.
+func TestMeansAreAnswersAlone(t *testing.T) {
+	of := func(metrics ...string) Scenario {
+		r := Row{Status: record.OK}
+		for _, name := range metrics {
+			k, _ := record.KindOf(name)
+			r.Figures = append(r.Figures, Figure{Kind: k})
+		}
+		return Scenario{Cell: record.Cell{Workload: record.TCPRR}, Rows: []Row{r}}
+	}
+	for want, s := range map[string]Scenario{record.LatencyMean: of(record.LatencyMean), record.LatencyP50: of(record.LatencyMean, record.LatencyP50)} {
+		if got := s.Answers(); len(got) != 1 || got[0].Name != want {
+			t.Errorf("%v, want %s", got, want)
+		}
+	}
+}

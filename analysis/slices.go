@@ -23,8 +23,8 @@ func inAsMany(t, of *record.Trial) *record.Trial {
 	out := *t
 	out.Metrics = maps.Clone(t.Metrics)
 	scale := func(share float64, names ...string) {
-		if !(share > 0) || math.IsInf(share, 0) {
-			return // nothing was counted
+		if !(share >= 0) || math.IsInf(share, 0) {
+			return // nothing was counted at all
 		}
 		for _, name := range names {
 			if m, has := t.Metrics[name]; has {
@@ -44,8 +44,9 @@ func inAsMany(t, of *record.Trial) *record.Trial {
 		scale(1/rate, record.LatencyMean)
 	}
 	if near, all := costed(t, of); near != nil {
-		scale(greater(near, all, cpuOf, bytes), record.CPUPerGB)
-		scale(greater(near, all, cpuOf, transactions), record.CPUPerTransaction)
+		// No CPU time at all is what a clock could not tell: cost stays as it is then.
+		scale(cmp.Or(greater(near, all, cpuOf, bytes), 1), record.CPUPerGB)
+		scale(cmp.Or(greater(near, all, cpuOf, transactions), 1), record.CPUPerTransaction)
 	}
 	return &out
 }

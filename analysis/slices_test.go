@@ -56,6 +56,12 @@ func TestInAsManySlices(t *testing.T) {
 	if v := inAsMany(&paced, &record.Trial{Slices: base.Slices[:1]}).Metrics[record.LatencyMean].Value; v != 2e-3 {
 		t.Errorf("the mean of transactions that begin when they are due is %v", v)
 	}
+	stalled := *base
+	stalled.Slices = append([]record.Slice{slice(0, 0, 0)}, base.Slices[1:]...)
+	got := inAsMany(&stalled, &record.Trial{Slices: []record.Slice{slice(0.1, 1, 1)}, Window: 0.5, Order: 3}).Metrics
+	if got[record.Throughput].Value != 0 || got[record.TransactionRate].Value != 0 || got[record.LatencyMean].Value != 2e-3 {
+		t.Errorf("beside a slice in which the baseline moved nothing: %v", got)
+	}
 	if v := base.Metrics[record.Throughput].Value; v != 6000 {
 		t.Errorf("the baseline itself has %v now", v)
 	}

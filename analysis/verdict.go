@@ -147,6 +147,9 @@ func (s Scenario) Answers() []record.Kind {
 			out = append(out, k)
 		}
 	}
+	if k, known := record.KindOf(record.LatencyMean); known && len(out) == 0 && has(k.Name) { // networks are ranked by it then
+		out = append(out, k)
+	}
 	return out
 }
 

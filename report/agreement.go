@@ -86,6 +86,8 @@ func agreementTable(all []analysis.Agreement, margin float64, n *notes) table {
 		cells[0] = figureCell(sc, a.Found)
 		if a.Ratio != nil {
 			cells[1] = shareCell(*a.Ratio, 1-margin, 1+margin)
+		} else if shows, ends, c := compared(sc, analysis.Figure{Kind: a.Kind, Difference: a.Difference}); c != nil {
+			cells[1] = cell{Value: shows, Spread: ends}
 		}
 		cells[2] = concordCell(a, n)
 	}

@@ -322,9 +322,9 @@ func loopRemark(res analysis.Result) string {
 }
 
 // windowsRemark explains where changes are missing from a table.
-const windowsRemark = "A percentile that few transactions decide is not compared where the baseline, with more turns, had longer windows: the longer a window, the greater it is."
+const windowsRemark = "A percentile that few transactions decide is not compared in rounds in which the baseline, with more turns, had longer windows: the longer a window, the greater it is."
 
-// anyUnlike reports whether any table lacks changes since the baseline's windows are longer.
+// anyUnlike reports whether any change lacks rounds since the baseline's windows are longer.
 func anyUnlike(res analysis.Result) bool {
 	for s, r := range res.Rows() {
 		if slices.ContainsFunc(s.Answers(), func(k record.Kind) bool { f, _ := r.Figure(k.Name); return f.Unlike }) {

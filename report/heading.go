@@ -145,9 +145,9 @@ func grade(res analysis.Result) string {
 // uncompared says why nothing could be compared.
 func uncompared(res analysis.Result) string {
 	var lost []string
-	measured := false
+	measured, native := false, false
 	for _, r := range res.Rows() {
-		measured = measured || !r.Native && r.Status == record.OK
+		measured, native = measured || !r.Native && r.Status == record.OK, native || r.Native && r.Status == record.OK
 		if r.Native && r.Status != record.OK {
 			for _, a := range absencesOf(r) {
 				lost = record.AddNew(lost, networkName(r.Cell)+": "+a.text())
@@ -157,6 +157,8 @@ func uncompared(res analysis.Result) string {
 	switch {
 	case len(lost) > 0:
 		return strings.Join(lost, " ")
+	case !measured && native:
+		return "only what networks are compared with has trials with figures."
 	case !measured:
 		return "no network has a trial with figures."
 	}

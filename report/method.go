@@ -277,7 +277,7 @@ func multiplicity(res analysis.Result) string {
 	verdicts.add(m.Same > 0, fmt.Sprintf("%d the same within %s", m.Same, analysis.Percent(res.Margin)))
 	verdicts.add(m.NotKnown > 0, fmt.Sprintf("%d not known", m.NotKnown))
 	verdicts.add(m.Untested > 0, fmt.Sprintf("%d untested", m.Untested))
-	text += fmt.Sprintf("The sentences rest on %s (%s of each network): %s.",
+	text += fmt.Sprintf("The verdicts rest on %s (%s of each network): %s.",
 		primaryCount(m.Primary), enumerated(primaryTitles(res)), join(verdicts))
 	if m.Untested == m.Primary {
 		return text

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -20,19 +21,33 @@ func priceSections(res analysis.Result, colours colours) []*section {
 		c.Underlay = ""
 		return c
 	})
-	sec.Tables = record.Each(tables, priceTable)
+	several := record.Gather(tables, func(all []analysis.PerPrice) string { return traffic(all[0].Cell) })
+	title := func(all []analysis.PerPrice) string {
+		c := all[0].Cell
+		c.Underlay = ""
+		namespaces := slices.ContainsFunc(all, func(p analysis.PerPrice) bool { return bool(p.Namespaces) })
+		switch {
+		case len(several) < len(tables):
+			return traffic(c) + ", " + lower(titleOf(c, analysis.Namespaces(namespaces)))
+		case namespaces:
+			return traffic(c) + ", hosts are " + analysis.Namespaces(true).String()
+		}
+		return traffic(c)
+	}
+	sec.Tables = record.Each(tables, func(all []analysis.PerPrice) table { return priceTable(title(all), all) })
 	sec.figures = func() []figure {
-		return record.Each(tables, func(all []analysis.PerPrice) figure { return priceFigure(all, colours) })
+		return record.Each(tables, func(all []analysis.PerPrice) figure { return priceFigure(title(all), all, colours) })
 	}
 	return []*section{sec}
 }
 
-// hostsOf returns an addition to a title that hosts are namespaces, if they are.
-func hostsOf(all []analysis.PerPrice) string {
-	if slices.ContainsFunc(all, func(p analysis.PerPrice) bool { return bool(p.Namespaces) }) {
-		return ", hosts are " + analysis.Namespaces(true).String()
+// rented tells what was rented, and its price: the instance, or the shape of its link if the table has several of the instance.
+func rented(p analysis.PerPrice, all []analysis.PerPrice) (instance, price string) {
+	instance, price = p.Instance, strconv.FormatFloat(p.Price, 'f', -1, 64)
+	if slices.ContainsFunc(all, func(o analysis.PerPrice) bool { return o.Instance == p.Instance && o.Cell.Underlay != p.Cell.Underlay }) {
+		instance = cmp.Or(p.Cell.Underlay, instance+" as it is")
 	}
-	return ""
+	return instance, price
 }
 
 // perDollar returns the metric of bit/s per dollar per hour.
@@ -44,12 +59,16 @@ func perDollarOf(p analysis.PerPrice) analysis.Summary {
 	return analysis.Summary{Estimate: p.PerDollar, Interval: p.Interval}
 }
 
-func priceFigure(all []analysis.PerPrice, colours colours) figure {
+func priceFigure(title string, all []analysis.PerPrice, colours colours) figure {
 	kind := perDollar()
 	sc := scaleFor(kind, all[0].PerDollar)
-	out := figure{Title: unitTitle(kind, sc) + ": " + traffic(all[0].Cell) + hostsOf(all), Hint: hint(kind)}
-	instances := record.Gather(all, func(p analysis.PerPrice) string { return p.Instance })
-	names := record.Each(instances, func(on []analysis.PerPrice) string { return on[0].Instance })
+	out := figure{Title: unitTitle(kind, sc) + ": " + title, Hint: hint(kind)}
+	name := func(p analysis.PerPrice) string {
+		instance, _ := rented(p, all)
+		return instance
+	}
+	instances := record.Gather(all, name)
+	names := record.Each(instances, func(on []analysis.PerPrice) string { return name(on[0]) })
 	bars := func(instance int) (bars []spokenBar) {
 		for _, p := range instances[instance] {
 			b := valueBar(sc, perDollarOf(p))
@@ -61,14 +80,14 @@ func priceFigure(all []analysis.PerPrice, colours colours) figure {
 	return out.clustered(out.Title+", "+out.Hint, names, bars, 0, 0)
 }
 
-func priceTable(all []analysis.PerPrice) table {
+func priceTable(title string, all []analysis.PerPrice) table {
 	kind := perDollar()
 	sc := scaleFor(kind, all[0].PerDollar)
-	sh := table{Title: unitTitle(kind, sc) + ": " + traffic(all[0].Cell) + hostsOf(all), Stub: []string{"instance", "$/h"}, blank: absentCell(nil)}
+	sh := table{Title: unitTitle(kind, sc) + ": " + title, Stub: []string{"instance", "$/h"}, blank: absentCell(nil)}
 	networks := record.Distinct(all, func(p analysis.PerPrice) string { return networkName(p.Cell) })
 	sh.Columns = columnsOf(networks...)
 	for _, p := range all {
-		l := sh.line(p.Instance, strconv.FormatFloat(p.Price, 'f', -1, 64))
+		l := sh.line(rented(p, all))
 		l.Cells[slices.Index(networks, networkName(p.Cell))] = cell{Value: sc.number(p.PerDollar), Spread: spread(sc, perDollarOf(p))}
 	}
 	return sh

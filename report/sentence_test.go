@@ -817,6 +817,20 @@ func TestSweepsCount(t *testing.T) {
 	}
 }
 
+// TestSweepsTellWhereNothingArrives has a network move nothing at one place, where there is no ratio.
+func TestSweepsTellWhereNothingArrives(t *testing.T) {
+	kind, _ := record.KindOf(record.Throughput)
+	c := analysis.Comparison{
+		Minus: true, Value: -9e9, Interval: analysis.Interval{Low: -9.5e9, High: -8.5e9, Level: 0.95}, Outcome: analysis.Different,
+		Verdict: analysis.Different, Effect: analysis.Worse,
+	}
+	const want = "has a throughput that is 9.00 Gbit/s lower than native's"
+	got, certain := toldShare(analysis.Figure{Kind: kind, Difference: &c}, analysis.Sweep{Cell: record.Cell{Hosts: 1}}, analysis.Result{Margin: 0.05})
+	if strings.ReplaceAll(got, "\u00a0", " ") != want || !certain {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestSweepsTellEachValueThatIsNoNumber sweeps over three values: of numbers the first and the last are told, of others all. What is
 // not certain is said once, after the last of several.
 func TestSweepsTellEachValueThatIsNoNumber(t *testing.T) {

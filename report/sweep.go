@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -111,8 +112,10 @@ func sweepSummary(s analysis.Sweep, res analysis.Result) []statement {
 	for _, l := range s.Lines {
 		var places []analysis.SweepPoint
 		for _, p := range l.Points {
-			if f, ok := p.Row.Primary(); ok && f.Name == primary.Name && f.Ratio != nil && f.Ratio.Level > 0 {
-				places = append(places, p)
+			if f, ok := p.Row.Primary(); ok && f.Name == primary.Name {
+				if c := f.Comparison(); c != nil && c.Level > 0 {
+					places = append(places, p)
+				}
 			}
 		}
 		last := len(places) - 1
@@ -123,7 +126,7 @@ func sweepSummary(s analysis.Sweep, res analysis.Result) []statement {
 			ends := []analysis.SweepPoint{places[0], places[last]}
 			decided := func(p analysis.SweepPoint) bool {
 				f, _ := p.Row.Primary()
-				return f.Ratio.Verdict == analysis.Different
+				return f.Comparison().Verdict == analysis.Different
 			}
 			if between, ok := record.First(places, decided); ok && !slices.ContainsFunc(ends, decided) {
 				ends = slices.Insert(ends, 1, between)
@@ -148,20 +151,29 @@ func sweepSummary(s analysis.Sweep, res analysis.Result) []statement {
 // toldShare compares a network with its baseline at one place of a sweep, in words, and
 // reports whether the claim holds among all primary comparisons.
 func toldShare(f analysis.Figure, s analysis.Sweep, res analysis.Result) (text string, certain bool) {
-	c, of, title := *f.Ratio, analysis.BaselineName(s.Cell), f.Kind.Title
+	c, of, title := *f.Comparison(), analysis.BaselineName(s.Cell), f.Kind.Title
+	_, ends, _ := compared(scaleFor(f.Kind, max(f.Summary.Estimate, math.Abs(c.Value))), f)
+	share := shareRange(c) + shareOf(c) + of + "'s " + title
+	if c.Minus { // one of the two is 0 in some round
+		lower := "lower"
+		if rises(c) {
+			lower = "higher"
+		}
+		share = "a " + title + " that is " + quantity(f.Kind, math.Abs(c.Value)) + " " + lower + " than " + of + "'s"
+	}
 	much, less := "much", "less"
 	if f.Kind.Unit == "1/s" { // of things that are counted
 		much, less = "many", "fewer"
 	}
 	switch {
 	case c.Verdict == analysis.Same:
-		return "has as " + much + " " + title + " as " + of + " within " + analysis.Percent(res.Margin) + " (" + bounds(c) + ")", true
+		return "has as " + much + " " + title + " as " + of + " within " + analysis.Percent(res.Margin) + " (" + ends + ")", true
 	case c.Outcome != analysis.Different:
-		return "is not known to have more or " + less + " " + title + " than " + of + " (" + bounds(c) + ")", true
+		return "is not known to have more or " + less + " " + title + " than " + of + " (" + ends + ")", true
 	case c.Verdict != analysis.Different:
-		return "may have " + shareRange(c) + shareOf(c) + of + "'s " + title, false
+		return "may have " + share, false
 	}
-	return "has " + shareRange(c) + shareOf(c) + of + "'s " + title, true
+	return "has " + share, true
 }
 
 // sweepColumn is one column of a sweep's table: a value of the axis, or of both axes.

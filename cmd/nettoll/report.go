@@ -156,7 +156,7 @@ func same(a, b string) bool {
 // readFigures reads a run file with complete trials, for a report of it.
 func readFigures(path string) (*record.File, error) {
 	file, err := record.ReadFigures(path, analysis.CompleteTrial)
-	if err == nil {
+	if info, statErr := os.Stat(path); err == nil && statErr == nil && info.Mode().IsRegular() { // what was a pipe cannot be resumed
 		file.Name = path
 	}
 	return file, err

@@ -231,7 +231,7 @@ func checkRunSentences(t *testing.T, name, text string, o object) {
 		}
 	}
 	found := 0
-	for _, begins := range []string{"comparisons at ", "sentences rest on", "Stopped at", "Figures and changes"} {
+	for _, begins := range []string{"comparisons at ", "verdicts rest on", "Stopped at", "Figures and changes"} {
 		at := strings.Index(text, begins)
 		if at < 0 {
 			continue
