@@ -160,7 +160,7 @@ func (r Row) Figure(metric string) (Figure, bool) {
 
 // Primary returns the figure that the row is ranked by: the first of its workload's primary metrics that it has.
 func (r Row) Primary() (Figure, bool) {
-	for _, name := range append(record.Primary(r.Cell.Workload), record.LatencyMean) {
+	for _, name := range record.Ranked(r.Cell.Workload) {
 		if f, ok := r.Figure(name); ok {
 			return f, true
 		}

@@ -306,10 +306,10 @@ func usualWidth(n int, level float64) float64 {
 }
 
 // primary returns the metric that a cell is ranked by: the first of its workload's that an OK trial
-// has. Tools differ in what they measure: qperf gives the mean of latencies and no percentile.
+// has.
 func (s series) primary() record.Kind {
-	names := record.Primary(s.cell.Workload)
-	for _, name := range append(names, record.LatencyMean) {
+	names := record.Ranked(s.cell.Workload)
+	for _, name := range names {
 		if k, known := record.KindOf(name); known && len(s.points(k)) > 0 {
 			return k
 		}

@@ -147,7 +147,7 @@ func kindsOf(s Sweep, g []Scenario) []record.Kind {
 	}
 	pairs := record.Distinct(g, func(s Scenario) int { return s.Cell.Pairs() })
 	crowded := slices.Max(pairs) > 1 && has(record.ThroughputPerClient)
-	names := slices.DeleteFunc(append(record.Primary(g[0].Cell.Workload), record.LatencyMean), func(name string) bool { return !has(name) })
+	names := slices.DeleteFunc(record.Ranked(g[0].Cell.Workload), func(name string) bool { return !has(name) })
 	if slices.Contains(names, record.LatencyP50) && (crowded || names[0] != record.TransactionRate) {
 		names = slices.DeleteFunc(names, func(name string) bool { return name == record.TransactionRate })
 	}

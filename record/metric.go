@@ -114,6 +114,10 @@ func Primary(workload string) []string {
 	}
 }
 
+// Ranked names the metrics of a workload of which the first that a cell has ranks it. Tools differ in what they measure: qperf gives
+// the mean of latencies and no percentile.
+func Ranked(workload string) []string { return append(Primary(workload), LatencyMean) }
+
 // Mixed reports whether a workload combines transactions and streams, whose shares
 // of the network cannot be compared, and whose shares of CPU time are unknown.
 func Mixed(workload string) bool { return workload == LatencyUnderLoad }

@@ -175,7 +175,7 @@ func (r *Runner) givenUp(c record.Cell) int {
 // every counter in memory.
 func brief(t record.Trial) record.Trial {
 	b := record.Trial{Cell: t.Cell, Round: t.Round, Part: t.Part, Order: t.Order, Status: t.Status, Reason: t.Reason, Window: t.Window}
-	for _, name := range append(record.Primary(t.Cell.Workload), record.LatencyMean) {
+	for _, name := range record.Ranked(t.Cell.Workload) {
 		if m, ok := t.Metrics[name]; ok {
 			if b.Metrics == nil {
 				b.Metrics = map[string]record.Metric{}

@@ -17,17 +17,8 @@ import (
 
 // clusterFlags select the Kubernetes cluster: the user's, or private ones.
 type clusterFlags struct {
-	cluster  bool // private
-	login    kube.Login
-	nodes    []string
-	zones    string
-	tolerate []string
-	podCPUs  int
-	podImage string
-	observes bool // --node-agent
-	counts   bool // --node-daemons
-	inspects bool // --node-privileged
-	expect   string
+	cluster bool            // private
+	users   kube.OwnOptions // of the user's cluster
 
 	kept *kube.Own // opened once
 }
@@ -41,18 +32,18 @@ const (
 )
 
 func (f *clusterFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.login.Context, "context", "", "context of the kubeconfig that names the cluster (default: the current one)")
-	fl.StringVar(&f.login.Config, "kubeconfig", "", "kubeconfig (default: KUBECONFIG, or ~/.kube/config)")
-	fl.StringVarP(&f.login.Namespace, "namespace", "n", "", "namespace of everything that is made in the cluster (default: the context's)")
-	fl.StringSliceVar(&f.nodes, "nodes", nil, "nodes to use, such as a,b; the servers are on the first (default: two of a kind that take pods)")
-	fl.StringVar(&f.zones, "zones", "", "find two nodes in the same zone (same), or in different ones (cross; default: in any)")
-	fl.StringSliceVar(&f.tolerate, "tolerate", nil, "keys of taints that nettoll's pods tolerate, such as dedicated: nodes that have them are used, too")
-	fl.IntVar(&f.podCPUs, podCPUs, 0, "CPUs that each measured pod requests and is limited to: where kubelet's CPU manager has the policy static, they are its own (default: pods request none, and have no limit)")
-	fl.StringVar(&f.podImage, "image", "", "image of the pods, any that has a shell (default "+kube.DefaultImage+")")
-	fl.BoolVar(&f.observes, nodeAgent, false, "prove what carries the payload between pods, by a pod on each node with the node's network (hostNetwork), which reads its counters")
-	fl.BoolVar(&f.counts, nodeDaemons, false, "record the CPU time of the nodes' daemons (kubelet, kube-proxy, CNI agents), by the pods of --"+nodeAgent+", which then see the processes of their node (hostPID)")
-	fl.BoolVar(&f.inspects, nodePrivileged, false, "find out what translates the addresses of services (conntrack, IPVS), and which BPF programs packets run through, by the pods of --"+nodeAgent+", which are then root with NET_ADMIN and SYS_ADMIN")
-	fl.StringVar(&f.expect, "expect", "", "with --"+nodeAgent+", what carries the payload from node to node ("+strings.Join(kube.Expectable, ", ")+"): trials where it is something else are invalid")
+	fl.StringVar(&f.users.Login.Context, "context", "", "context of the kubeconfig that names the cluster (default: the current one)")
+	fl.StringVar(&f.users.Login.Config, "kubeconfig", "", "kubeconfig (default: KUBECONFIG, or ~/.kube/config)")
+	fl.StringVarP(&f.users.Login.Namespace, "namespace", "n", "", "namespace of everything that is made in the cluster (default: the context's)")
+	fl.StringSliceVar(&f.users.Nodes, "nodes", nil, "nodes to use, such as a,b; the servers are on the first (default: two of a kind that take pods)")
+	fl.StringVar(&f.users.Zones, "zones", "", "find two nodes in the same zone (same), or in different ones (cross; default: in any)")
+	fl.StringSliceVar(&f.users.Tolerate, "tolerate", nil, "keys of taints that nettoll's pods tolerate, such as dedicated: nodes that have them are used, too")
+	fl.IntVar(&f.users.PodCPUs, podCPUs, 0, "CPUs that each measured pod requests and is limited to: where kubelet's CPU manager has the policy static, they are its own (default: pods request none, and have no limit)")
+	fl.StringVar(&f.users.Image, "image", "", "image of the pods, any that has a shell (default "+kube.DefaultImage+")")
+	fl.BoolVar(&f.users.NodeAgents, nodeAgent, false, "prove what carries the payload between pods, by a pod on each node with the node's network (hostNetwork), which reads its counters")
+	fl.BoolVar(&f.users.NodeDaemons, nodeDaemons, false, "record the CPU time of the nodes' daemons (kubelet, kube-proxy, CNI agents), by the pods of --"+nodeAgent+", which then see the processes of their node (hostPID)")
+	fl.BoolVar(&f.users.NodePrivileged, nodePrivileged, false, "find out what translates the addresses of services (conntrack, IPVS), and which BPF programs packets run through, by the pods of --"+nodeAgent+", which are then root with NET_ADMIN and SYS_ADMIN")
+	fl.StringVar(&f.users.Expect, "expect", "", "with --"+nodeAgent+", what carries the payload from node to node ("+strings.Join(kube.Expectable, ", ")+"): trials where it is something else are invalid")
 	fl.BoolVar(&f.cluster, privateCluster, false, "start Kubernetes clusters for this run, on hosts of the lab, and end them with it")
 }
 
@@ -107,8 +98,8 @@ func (f *runFlags) suitClusters(cells []record.Cell) error {
 		switch {
 		case f.selfCheck:
 			return usagef("--expect: a self-check measures only native networks, to which it does not apply; leave it out")
-		case !slices.Contains(kube.Expectable, f.expect):
-			return usagef("--expect %s: unknown; known are %s%s", f.expect, strings.Join(kube.Expectable, ", "), nearest(f.expect, kube.Expectable))
+		case !slices.Contains(kube.Expectable, f.users.Expect):
+			return usagef("--expect %s: unknown; known are %s%s", f.users.Expect, strings.Join(kube.Expectable, ", "), nearest(f.users.Expect, kube.Expectable))
 		case !f.observing():
 			return usagef("--expect: pods do not see what carries the payload; add --%s, or leave it out", nodeAgent)
 		case !slices.ContainsFunc(of, betweenPods):
@@ -118,27 +109,27 @@ func (f *runFlags) suitClusters(cells []record.Cell) error {
 	if f.given("zones") {
 		known := []string{kube.SameZone, kube.OtherZone}
 		switch {
-		case !slices.Contains(known, f.zones):
-			return usagef("--zones %s: unknown; known are %s%s", f.zones, strings.Join(known, ", "), nearest(f.zones, known))
-		case len(f.nodes) > 0:
+		case !slices.Contains(known, f.users.Zones):
+			return usagef("--zones %s: unknown; known are %s%s", f.users.Zones, strings.Join(known, ", "), nearest(f.users.Zones, known))
+		case len(f.users.Nodes) > 0:
 			return usagef("--zones finds nodes, and --nodes names them; leave one out")
 		case !slices.ContainsFunc(of, func(c record.Cell) bool { return c.Hosts == 2 }):
 			return usagef("--zones is about two nodes, and no network of this run is on two; add --hosts 2, or leave it out")
 		}
 	}
-	for _, key := range f.tolerate {
+	for _, key := range f.users.Tolerate {
 		if key == "" || strings.ContainsAny(key, "=: ") {
 			return usagef("--tolerate %q: give the key of a taint, such as dedicated", key)
 		}
 	}
-	if f.given(podCPUs) && (f.podCPUs < 1 || f.podCPUs > mostPodCPUs) {
-		return usagef("--%s %d: give a whole number of CPUs, from 1 to %d, or leave it out", podCPUs, f.podCPUs, mostPodCPUs)
+	if f.given(podCPUs) && (f.users.PodCPUs < 1 || f.users.PodCPUs > mostPodCPUs) {
+		return usagef("--%s %d: give a whole number of CPUs, from 1 to %d, or leave it out", podCPUs, f.users.PodCPUs, mostPodCPUs)
 	}
-	for i, name := range f.nodes {
+	for i, name := range f.users.Nodes {
 		switch {
 		case name == "":
 			return usagef("--nodes: a name is empty")
-		case slices.Contains(f.nodes[:i], name):
+		case slices.Contains(f.users.Nodes[:i], name):
 			return usagef("--nodes: %s is named twice", name)
 		}
 	}
@@ -161,15 +152,16 @@ func asked(cells []record.Cell) string {
 }
 
 // observing reports whether there are agents on the nodes of the user's cluster.
-func (f *clusterFlags) observing() bool { return f.observes || f.counts || f.inspects }
+func (f *clusterFlags) observing() bool {
+	return f.users.NodeAgents || f.users.NodeDaemons || f.users.NodePrivileged
+}
 
 // own returns the user's cluster, always the same one.
 func (f *clusterFlags) own() *kube.Own {
 	if f.kept == nil {
-		f.kept = kube.NewOwn(kube.OwnOptions{
-			Login: f.login, Nodes: f.nodes, Zones: f.zones, Tolerate: f.tolerate, PodCPUs: f.podCPUs, Image: f.podImage, Run: newID(), Agents: agents, Tools: sent,
-			NodeAgents: f.observing(), NodeDaemons: f.counts, NodePrivileged: f.inspects, Expect: f.expect,
-		})
+		o := f.users
+		o.Run, o.Agents, o.Tools, o.NodeAgents = newID(), agents, sent, f.observing()
+		f.kept = kube.NewOwn(o)
 	}
 	return f.kept
 }
@@ -188,10 +180,10 @@ func (a *app) lodge(ctx context.Context, f *runFlags, cells []record.Cell) error
 		flag, takes string
 		needs       kube.Needs
 	}{
-		{f.observes, nodeAgent, "a pod with the network of its node (hostNetwork)", kube.Needs{Pod: kube.PodSpec{HostNetwork: true}}},
-		{f.podCPUs > 0, podCPUs, "a pod with requests and limits of CPUs", kube.Needs{Pod: kube.PodSpec{CPUs: f.podCPUs}}},
-		{f.counts, nodeDaemons, "a pod with the network and the processes of its node (hostNetwork, hostPID)", kube.Needs{Pod: kube.PodSpec{HostNetwork: true, HostPID: true}}},
-		{f.inspects, nodePrivileged, "a pod with the network of its node (hostNetwork) and the capabilities NET_ADMIN and SYS_ADMIN", kube.Needs{Pod: kube.PodSpec{HostNetwork: true, HostPID: f.counts, Privileged: true}}},
+		{f.users.NodeAgents, nodeAgent, "a pod with the network of its node (hostNetwork)", kube.Needs{Pod: kube.PodSpec{HostNetwork: true}}},
+		{f.users.PodCPUs > 0, podCPUs, "a pod with requests and limits of CPUs", kube.Needs{Pod: kube.PodSpec{CPUs: f.users.PodCPUs}}},
+		{f.users.NodeDaemons, nodeDaemons, "a pod with the network and the processes of its node (hostNetwork, hostPID)", kube.Needs{Pod: kube.PodSpec{HostNetwork: true, HostPID: true}}},
+		{f.users.NodePrivileged, nodePrivileged, "a pod with the network of its node (hostNetwork) and the capabilities NET_ADMIN and SYS_ADMIN", kube.Needs{Pod: kube.PodSpec{HostNetwork: true, HostPID: f.users.NodeDaemons, Privileged: true}}},
 		{slices.ContainsFunc(of, func(c record.Cell) bool { return c.Services > 0 }), record.Services, "EndpointSlices that nettoll writes", kube.Needs{Further: true}},
 		{slices.ContainsFunc(of, func(c record.Cell) bool { return c.Policies > 0 }), record.Policies, "NetworkPolicies", kube.Needs{Policies: true}},
 	} {

@@ -274,7 +274,7 @@ func (f *runFlags) venue(cells []record.Cell) *record.Venue {
 	if len(ofEngines(cells)) == 0 && len(ofClusters(cells)) == 0 {
 		return nil
 	}
-	v := &record.Venue{PrivateEngine: f.private, PrivateCluster: f.cluster, NodeAgent: f.observing(), Expect: f.expect, PodCPUs: f.podCPUs, Engines: record.Each(f.at, dial.Redacted)}
+	v := &record.Venue{PrivateEngine: f.private, PrivateCluster: f.cluster, NodeAgent: f.observing(), Expect: f.users.Expect, PodCPUs: f.users.PodCPUs, Engines: record.Each(f.at, dial.Redacted)}
 	if len(f.at) == 0 && f.borrows(cells) {
 		if t, err := dial.Resolve(""); err == nil { // the run says why there is none
 			v.Engines = []string{dial.Redacted(t.Host)}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"nettoll/internal/testutil/iferr"
+	"nettoll/kube"
 	"nettoll/plan"
 	"nettoll/platform"
 	"nettoll/record"
@@ -148,7 +149,7 @@ func TestNotSkipped(t *testing.T) {
 
 // TestVenue checks what the run file holds of the flags that choose engines and clusters.
 func TestVenue(t *testing.T) {
-	f := runFlags{engineFlags: engineFlags{private: true}, clusterFlags: clusterFlags{observes: true, expect: "vxlan", podCPUs: 2}}
+	f := runFlags{engineFlags: engineFlags{private: true}, clusterFlags: clusterFlags{users: kube.OwnOptions{NodeAgents: true, Expect: "vxlan", PodCPUs: 2}}}
 	for network, want := range map[string]*record.Venue{
 		"bridge": nil, "ssh:native": nil,
 		"docker:bridge": {PrivateEngine: true, NodeAgent: true, Expect: "vxlan", PodCPUs: 2}, "swarm:overlay": {PrivateEngine: true, NodeAgent: true, Expect: "vxlan", PodCPUs: 2},
