@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"nettoll/agent"
+	"nettoll/internal/await"
 	"nettoll/internal/oneline"
 	"nettoll/platform"
 	"nettoll/record"
@@ -167,6 +168,20 @@ type CPUs struct {
 type Watch struct {
 	Open  func()
 	Close func()
+}
+
+// Over notifies the observer of a window. One that saw it open sees it close, even if ctx ends in between.
+func (w Watch) Over(ctx context.Context, opens time.Time, length time.Duration) {
+	if await.Sleep(ctx, time.Until(opens)) != nil {
+		return
+	}
+	if w.Open != nil {
+		w.Open()
+	}
+	_ = await.Sleep(ctx, time.Until(opens.Add(length)))
+	if w.Close != nil {
+		w.Close()
+	}
 }
 
 // Result is what the tool measured in the window.

@@ -130,7 +130,7 @@ func (r *running) drive(ctx context.Context, job workload.Job, t Trial) ([]runRe
 	defer cancel()
 	var watching sync.WaitGroup
 	w := window{t.Lead, t.Window}
-	watching.Go(func() { watch(ctx, job.Watch, w) })
+	watching.Go(func() { job.Watch.Over(ctx, time.Now().Add(w.Lead), w.Length) })
 	watching.Go(func() { r.observe(ctx, w) })
 	results, err := r.clients(ctx, t, agents)
 	if err != nil {
@@ -321,20 +321,4 @@ func (r *running) outcome(job workload.Job, t Trial, results []runResult, output
 		"the %d clients started up to %v apart, in a window of %v: for part of the window not all of them ran",
 		len(results), spread.Round(time.Millisecond), t.Window)...)
 	return o
-}
-
-// watch notifies the job's observer when the window opens and closes. An observer that saw it open sees it
-// close, even if ctx ends in between.
-func watch(ctx context.Context, o workload.Watch, w window) {
-	opens := time.Now().Add(w.Lead)
-	if !sleepUntil(ctx, opens, nil) {
-		return
-	}
-	if o.Open != nil {
-		o.Open()
-	}
-	sleepUntil(ctx, opens.Add(w.Length), nil)
-	if o.Close != nil {
-		o.Close()
-	}
 }

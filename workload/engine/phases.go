@@ -93,9 +93,9 @@ func (t *trial) window(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ahead := t.lead()
-	begins := nanotime() + int64(ahead)
+	begins, opens := nanotime()+int64(ahead), time.Now().Add(ahead+t.job.Warmup)
 	var watching sync.WaitGroup
-	watching.Go(func() { watch(ctx, t.job, begins+int64(t.job.Warmup)) })
+	watching.Go(func() { t.job.Watch.Over(ctx, opens, t.job.Duration) })
 	limit := ahead + t.job.Warmup + t.job.Duration + lastWait + t.answerLimit()
 	err := t.each(ctx, t.parties(), func(ctx context.Context, p *party) error {
 		start := startParams{Session: p.session, Begins: p.at(begins), Warmup: t.job.Warmup, Duration: t.job.Duration}

@@ -49,21 +49,3 @@ func run(ctx context.Context, job workload.Job) (workload.Result, error) {
 func inOrder(ctx context.Context, phases ...func(context.Context) error) error {
 	return record.Try(phases, func(phase func(context.Context) error) error { return phase(ctx) })
 }
-
-// call calls one of the job's observers, if it is set.
-func call(observer func()) {
-	if observer != nil {
-		observer()
-	}
-}
-
-// watch tells the job's observer when the window opens, at opens of nanotime, and closes. An
-// observer that saw it open sees it close, even if ctx ends in between.
-func watch(ctx context.Context, job workload.Job, opens int64) {
-	if !sleepUntil(opens, ctx.Done()) {
-		return
-	}
-	call(job.Watch.Open)
-	sleepUntil(opens+int64(job.Duration), ctx.Done())
-	call(job.Watch.Close)
-}
