@@ -91,6 +91,9 @@ func (f *runFlags) suitEngines(cells []record.Cell) error {
 	used, n := record.Most(theirs, func(c record.Cell) int { return c.Hosts }), len(f.at)
 	ofSwarm := func(c record.Cell) bool { return platformOf(c.Network).Info().Name == labSwarm } // its manager need not be measured
 	switch {
+	case f.resume == "" && f.given("hosts") && f.borrows(cells) && used > max(1, n):
+		i := slices.IndexFunc(theirs, func(c record.Cell) bool { return c.Hosts == used })
+		return usagef("%s on %d hosts takes as many engines; name each with --docker-host, or have them started (--private-engine)", theirs[i].Network, used)
 	case f.resume != "" || n <= max(1, used) || slices.ContainsFunc(theirs, ofSwarm):
 	case used == 1:
 		return usagef("--docker-host names %d engines, and networks of this run are on one; leave the others out", n)

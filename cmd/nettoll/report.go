@@ -65,6 +65,9 @@ func (a *app) reportCommand() *cobra.Command {
 			if f, _ := report.ByName(format); beside != "" && !f.Published {
 				return usagef("--beside: only reports as %s have published figures; choose one of these with --format, or leave it out", strings.Join(withPublished(), ", "))
 			}
+			if format == "bench" && cmd.Flags().Changed("equal-within") {
+				return usagef("--equal-within: reports as bench compare nothing; leave it out, or choose another --format")
+			}
 			if os.Getenv("GOGC") == "" {
 				debug.SetGCPercent(collectAt)
 			}
