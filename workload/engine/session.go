@@ -273,7 +273,7 @@ func (s *session) start(ctx context.Context, turns []turn, rest bool, cold int, 
 	time.AfterFunc(over+grace+time.Duration(len(s.flows))*flowLimit, s.halt)
 	used := make(chan []cpuTime, 1)
 	go func() {
-		used <- record.Each(turns, func(t turn) cpuTime { return cpuBetween(t.opens, t.closes, s.quit) })
+		used <- cpuOf(turns, s.quit)
 	}()
 	windows, quit := s.closed, s.quit
 	if s.open.Load() == 0 {

@@ -15,8 +15,7 @@ type datagrams struct {
 	Reordered  int64   `json:"reordered"`
 	Duplicates int64   `json:"duplicates"`
 	Jitter     float64 `json:"jitter_ns"`
-
-	jittered int // flows with enough datagrams for a jitter, of all together
+	Jittered   int     `json:"jittered"` // flows with a jitter; Jitter is the sum of theirs
 }
 
 func (d *datagrams) add(o datagrams) {
@@ -26,10 +25,8 @@ func (d *datagrams) add(o datagrams) {
 	d.Dropped += o.Dropped
 	d.Reordered += o.Reordered
 	d.Duplicates += o.Duplicates
-	if o.Received > 1 {
-		d.Jitter += o.Jitter
-		d.jittered++
-	}
+	d.Jitter += o.Jitter
+	d.Jittered += o.Jittered
 }
 
 // metrics sets the metrics of all flows together; streams have more metrics than transactions.
@@ -46,8 +43,8 @@ func (d datagrams) metrics(m map[string]record.Metric, streams bool) {
 	share(record.ReceiverDrops, d.Dropped, d.Expected)
 	share(record.Reordering, d.Reordered, d.Received+d.Duplicates)
 	share(record.Duplicates, d.Duplicates, d.Received+d.Duplicates)
-	if d.jittered > 0 {
-		m[record.Jitter] = record.Measured(record.Jitter, d.Jitter/float64(d.jittered)/float64(time.Second))
+	if d.Jittered > 0 {
+		m[record.Jitter] = record.Measured(record.Jitter, d.Jitter/float64(d.Jittered)/float64(time.Second))
 	}
 }
 
@@ -189,8 +186,8 @@ func (t *tally) figures() *datagrams {
 	}
 	d.Dropped = min(d.Dropped, missing)
 	d.Lost = missing - d.Dropped
-	if t.jittered > 0 {
-		d.Jitter = t.jitters / float64(t.jittered)
+	if t.jittered > 0 && t.fresh > 1 { // a duplicate alone makes no jitter
+		d.Jitter, d.Jittered = t.jitters/float64(t.jittered), 1
 	}
 	return d
 }

@@ -81,9 +81,10 @@ func TestDroppedBatches(t *testing.T) {
 // TestSharesOfDatagrams checks what each metric is a share of.
 func TestSharesOfDatagrams(t *testing.T) {
 	var sum datagrams
-	sum.add(datagrams{Expected: 600, Received: 300, Lost: 200, Dropped: 30, Reordered: 20, Duplicates: 60, Jitter: 3e9})
-	sum.add(datagrams{Expected: 400, Received: 340, Lost: 40, Dropped: 20, Reordered: 15, Duplicates: 0, Jitter: 1e9})
-	sum.add(datagrams{}) // of a flow that received nothing
+	sum.add(datagrams{Expected: 500, Received: 200, Lost: 200, Dropped: 30, Reordered: 20, Duplicates: 60, Jitter: 3e9, Jittered: 1})
+	sum.add(datagrams{Expected: 400, Received: 340, Lost: 40, Dropped: 20, Reordered: 15, Duplicates: 0, Jitter: 1e9, Jittered: 1})
+	sum.add(datagrams{})                             // of a flow that received nothing
+	sum.add(datagrams{Expected: 100, Received: 100}) // of one whose clock was set between its only two
 	for _, streams := range []bool{true, false} {
 		got := map[string]record.Metric{}
 		sum.metrics(got, streams)

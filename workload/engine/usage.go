@@ -13,22 +13,42 @@ type cpuTime struct {
 }
 
 // cpuBetween returns the CPU time of this process from t0 to t1, both of nanotime. The timer can be
-// late by a scheduling delay, so the CPU time between the two readings is scaled to the window, unless they are
-// less than half of it apart: that says too little about the rest. It gives up when quit is closed.
-func cpuBetween(t0, t1 int64, quit <-chan struct{}) cpuTime {
+// late by a scheduling delay, so the CPU time between the two readings is scaled to the window. If they are
+// less than half of it apart, that says too little about the rest: it is what was seen, and not known. Nor is it if quit is closed.
+func cpuBetween(t0, t1 int64, quit <-chan struct{}) (used cpuTime, known bool) {
 	if !sleepUntil(t0, quit) {
-		return cpuTime{}
+		return used, false
 	}
 	from, begun := processCPUNow()
 	if !sleepUntil(t1, quit) {
-		return cpuTime{}
+		return used, false
 	}
 	to, ended := processCPUNow()
-	scale := 1.0
-	if seen := ended - begun; seen >= (t1-t0)/2 {
-		scale = float64(t1-t0) / float64(seen)
+	used = cpuTime{to.User - from.User, to.System - from.System}
+	if ended-begun < (t1-t0)/2 {
+		return used, false
 	}
-	return cpuTime{User: (to.User - from.User) * scale, System: (to.System - from.System) * scale}
+	return used.scaled(float64(t1-t0) / float64(ended-begun)), true
+}
+
+func (c cpuTime) scaled(by float64) cpuTime { return cpuTime{c.User * by, c.System * by} }
+
+// cpuOf returns the CPU time of this process in each turn. A turn of which it is not known has that of the others, by its length.
+func cpuOf(turns []turn, quit <-chan struct{}) []cpuTime {
+	all, known := make([]cpuTime, len(turns)), make([]bool, len(turns))
+	var sum cpuTime
+	var long int64
+	for i, t := range turns {
+		if all[i], known[i] = cpuBetween(t.opens, t.closes, quit); known[i] {
+			sum.User, sum.System, long = sum.User+all[i].User, sum.System+all[i].System, long+t.closes-t.opens
+		}
+	}
+	for i, t := range turns {
+		if !known[i] && long > 0 {
+			all[i] = sum.scaled(float64(t.closes-t.opens) / float64(long))
+		}
+	}
+	return all
 }
 
 // processCPUNow returns the CPU time and when it was read. It reads again if the thread had to wait for a CPU meanwhile: over a
