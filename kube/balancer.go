@@ -65,6 +65,12 @@ func (c *Cluster) balance(ctx context.Context, i int, s *service) error {
 		err := c.api.Ask(ctx, http.MethodPatch, path+"/status", fields{"status": fields{"loadBalancer": fields{"ingress": ingress}}}, nil)
 		return wrap.Error(err, "kubernetes: give %s a load balancer", s.name)
 	}
+	unlike := func(wanted string) error {
+		return &platform.Unsupported{
+			Feature: "a service with a load balancer on " + c.own.who(), Option: wanted,
+			Remedy: "leave kubernetes:loadbalancer out, or name another cluster with --context",
+		}
+	}
 	err := c.within(ctx, addressTime, func(ctx context.Context) (missing, err error) {
 		var is struct {
 			Status struct {
@@ -79,10 +85,7 @@ func (c *Cluster) balance(ctx context.Context, i int, s *service) error {
 		missing = errors.New("it has no address")
 		for _, in := range is.Status.LoadBalancer.Ingress {
 			if in.IPMode == "Proxy" { // kube-proxy leaves such addresses alone, so that packets of pods go to the load balancer
-				return nil, &platform.Unsupported{
-					Feature: "a service with a load balancer on " + c.own.who(), Option: "one whose address nodes translate (its ipMode is Proxy)",
-					Remedy: "leave kubernetes:loadbalancer out, or name another cluster with --context",
-				}
+				return nil, unlike("one whose address nodes translate (its ipMode is Proxy)")
 			}
 			if at, err := netip.ParseAddr(in.IP); err == nil {
 				s.balanced = append(s.balanced, at)
@@ -97,10 +100,7 @@ func (c *Cluster) balance(ctx context.Context, i int, s *service) error {
 	})
 	switch {
 	case late(err):
-		err = &platform.Unsupported{
-			Feature: "a service with a load balancer on " + c.own.who(), Option: "one that gives an address at once, as MetalLB does: " + err.Error(),
-			Remedy: "leave kubernetes:loadbalancer out, or name another cluster with --context",
-		}
+		err = unlike("one that gives an address at once, as MetalLB does: " + err.Error())
 	case err != nil && !errors.Is(err, platform.ErrUnsupported):
 		return err
 	}

@@ -128,7 +128,7 @@ type BitRate int
 
 // ParseBitRate reads a rate such as 100M, 1.5G or 1Gbit.
 func ParseBitRate(text string) (BitRate, error) {
-	v, ok := numberIn(suffixed(text, "bits/s", "bit/s", "bits", "bit"), bitUnits)
+	v, ok := bitsPerSecond(text)
 	switch {
 	case !ok:
 		return 0, fmt.Errorf("%q is not a bandwidth; write bit/s such as 100M or 1G", text)
@@ -138,6 +138,11 @@ func ParseBitRate(text string) (BitRate, error) {
 		return 0, fmt.Errorf("%q is more than any link; write at most %s", text, BitRate(maxRate))
 	}
 	return BitRate(v), nil
+}
+
+// bitsPerSecond reads a rate, which need be neither whole nor possible.
+func bitsPerSecond(text string) (float64, bool) {
+	return numberIn(suffixed(text, "bits/s", "bit/s", "bits", "bit"), bitUnits)
 }
 
 // String writes the rate as ParseBitRate reads it.
@@ -198,7 +203,7 @@ func parseRate(text string) (uint64, error) {
 	if !ok {
 		v, ok = readIn(text, rateUnits)
 	}
-	_, number := numberIn(suffixed(text, "bits/s", "bit/s", "bits", "bit"), bitUnits)
+	_, number := bitsPerSecond(text)
 	switch {
 	case !ok && number:
 		return 0, err

@@ -41,13 +41,12 @@ func priceSections(res analysis.Result, colours colours) []*section {
 	return []*section{sec}
 }
 
-// rented tells what was rented, and its price: the instance, or the shape of its link if the table has several of the instance.
-func rented(p analysis.PerPrice, all []analysis.PerPrice) (instance, price string) {
-	instance, price = p.Instance, strconv.FormatFloat(p.Price, 'f', -1, 64)
+// rented tells what was rented: the instance, or the shape of its link if the table has several of the instance.
+func rented(p analysis.PerPrice, all []analysis.PerPrice) string {
 	if slices.ContainsFunc(all, func(o analysis.PerPrice) bool { return o.Instance == p.Instance && o.Cell.Underlay != p.Cell.Underlay }) {
-		instance = cmp.Or(p.Cell.Underlay, instance+" as it is")
+		return cmp.Or(p.Cell.Underlay, p.Instance+" as it is")
 	}
-	return instance, price
+	return p.Instance
 }
 
 // perDollar returns the metric of bit/s per dollar per hour.
@@ -63,10 +62,7 @@ func priceFigure(title string, all []analysis.PerPrice, colours colours) figure 
 	kind := perDollar()
 	sc := scaleFor(kind, all[0].PerDollar)
 	out := figure{Title: unitTitle(kind, sc) + ": " + title, Hint: hint(kind)}
-	name := func(p analysis.PerPrice) string {
-		instance, _ := rented(p, all)
-		return instance
-	}
+	name := func(p analysis.PerPrice) string { return rented(p, all) }
 	instances := record.Gather(all, name)
 	names := record.Each(instances, func(on []analysis.PerPrice) string { return name(on[0]) })
 	bars := func(instance int) (bars []spokenBar) {
@@ -87,7 +83,7 @@ func priceTable(title string, all []analysis.PerPrice) table {
 	networks := record.Distinct(all, func(p analysis.PerPrice) string { return networkName(p.Cell) })
 	sh.Columns = columnsOf(networks...)
 	for _, p := range all {
-		l := sh.line(rented(p, all))
+		l := sh.line(rented(p, all), strconv.FormatFloat(p.Price, 'f', -1, 64))
 		l.Cells[slices.Index(networks, networkName(p.Cell))] = cell{Value: sc.number(p.PerDollar), Spread: spread(sc, perDollarOf(p))}
 	}
 	return sh
