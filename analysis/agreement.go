@@ -86,8 +86,8 @@ func agree(c record.Cell, base, row Row, j judging) []Agreement {
 		if a.Ratio == nil {
 			a.Difference = subtract(pairs, record.HigherIsBetter, j)
 		}
-		if found := cmp.Or(a.Ratio, a.Difference); found != nil {
-			a.Outcome = found.Outcome
+		if told := cmp.Or(a.Ratio, a.Difference); told != nil {
+			a.Outcome = told.Outcome
 		}
 		if a.Outcome == Different {
 			a.Reasons = reasons(c, base, row, j)
