@@ -207,6 +207,28 @@ func (s Suite) unfit(net named) (why, fix string) {
 	return "", ""
 }
 
+// partly returns the numbers of hosts and the IP versions that the suite names and that some of the networks that it names
+// do not have. The native network of one host needs no mention on two, which have their own.
+func (s Suite) partly(known Known) (all []Skip) {
+	nets, _, err := s.networks(known)
+	if err != nil {
+		return nil
+	}
+	for _, net := range nets {
+		if why, _ := s.unfit(net); why != "" || net.field == "" || net.moved {
+			continue
+		}
+		native := net.name == record.Native(1) || net.name == record.Native(2)
+		if lacks := record.Those(once(s.Hosts), func(n int) bool { return !net.kind.Spans(n) }); len(lacks) > 0 && !native {
+			all = append(all, Skip{Network: net.name + " on " + hostCount(lacks), Reason: "it makes sense on " + net.kind.Span()})
+		}
+		if lacks := record.Those(once(s.Families), func(f int) bool { return !net.kind.speaks(f) }); len(lacks) > 0 {
+			all = append(all, Skip{Network: net.name + " over IPv" + list(lacks), Reason: fmt.Sprintf("it carries IPv%s only", list(net.kind.Families))})
+		}
+	}
+	return all
+}
+
 func hostCount(numbers []int) string {
 	if len(numbers) == 1 && numbers[0] == 1 {
 		return "1 host"

@@ -436,6 +436,17 @@ func TestSkipped(t *testing.T) {
 	if diff := cmp.Diff(want, Skipped(s, drivers())); diff != "" {
 		t.Error(diff)
 	}
+	s = with("host", "vxlan", "four", "bridge", "all")
+	s.Hosts, s.Families = []int{1, 2, 3}, []int{4, 6}
+	want = []Skip{
+		{Network: "vxlan on 1 host", Reason: "it makes sense on 2 or more hosts"},
+		{Network: "four on 1 host", Reason: "it makes sense on 2 or more hosts"},
+		{Network: "four over IPv6", Reason: "it carries IPv4 only"},
+		{Network: "bridge on 2 or 3 hosts", Reason: "it makes sense on 1 host"},
+	}
+	if diff := cmp.Diff(want, Skipped(s, drivers())); diff != "" {
+		t.Error(diff)
+	}
 }
 
 func TestFiles(t *testing.T) {

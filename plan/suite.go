@@ -207,11 +207,11 @@ func (s Suite) Published() (Suite, error) {
 
 // Skipped returns what the suite leaves out, with reasons: its own skips, except for networks that it measures
 // after all; networks that the platform it was moved to does not have; underlays that cannot be shaped; and
-// workloads that no tool of it drives.
+// what LeftOut returns.
 func Skipped(s Suite, known Known) []Skip {
 	measured := slices.Concat(s.Networks, record.Each(s.regained(known), func(t Network) string { return t.Name }))
 	skips := record.Those(s.Skips, func(k Skip) bool { return k.Network == "" || !slices.Contains(measured, k.Network) })
-	skips = append(skips, Undriven(s, known)...)
+	skips = append(skips, LeftOut(s, known)...)
 	if _, elsewhere, err := s.networks(known); err == nil {
 		skips = append(skips, elsewhere...)
 	}

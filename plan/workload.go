@@ -200,9 +200,12 @@ func (s Suite) drives(known Known) ([]drive, error) {
 	return once(slices.Concat(byTool...)), nil
 }
 
-// Undriven returns the workloads that the suite leaves out because none of its tools drives them, each with the
-// tools that do.
-func Undriven(s Suite, known Known) (all []Skip) {
+// LeftOut returns what the suite names and leaves out: workloads that none of its tools drives, and of its networks the
+// numbers of hosts and the IP versions that they do not have.
+func LeftOut(s Suite, known Known) []Skip { return append(s.undrivable(known), s.partly(known)...) }
+
+// undrivable returns the workloads that none of the tools drives, each with the tools that do.
+func (s Suite) undrivable(known Known) (all []Skip) {
 	drives, err := s.drives(known)
 	if err != nil {
 		return nil

@@ -444,7 +444,7 @@ func (a *app) measure(ctx context.Context, f runFlags, suite plan.Suite, cells [
 	if f.shared {
 		fmt.Fprintln(a.stderr, "note: there is only one CPU: client and server share it, and latency is that of one CPU")
 	}
-	for _, left := range plan.Undriven(suite, f.known()) {
+	for _, left := range plan.LeftOut(suite, f.known()) {
 		fmt.Fprintf(a.stderr, "note: %s is left out: %s\n", left.Network, left.Reason)
 	}
 	tools, _ := versions(ctx, cells, toolByName(a.paths))
