@@ -283,7 +283,7 @@ func (c *Container) OnHost() string { return c.host }
 
 // Facts implements platform.Endpoint. Processes of a container end with it.
 func (c *Container) Facts() platform.Facts {
-	return platform.Facts{NetNS: c.netNS(), About: c.engine.says(), Around: platform.Surroundings{Open: c.open}, CPUTime: c.cpuTime, NIC: c.nic}
+	return platform.Facts{NetNS: c.netNS(), About: c.engine.describe(), Around: platform.Surroundings{Open: c.open}, CPUTime: c.cpuTime, NIC: c.nic}
 }
 
 // Agent returns the container's first process.

@@ -46,9 +46,9 @@ type Engine struct {
 	suits   atomic.Bool // so much is known: see Suits
 	stale   string      // id of the image that another process of the run had loaded
 	silent  atomic.Bool
-	says    func() string // a description of the engine, which it is asked for once
-	only4   atomic.Bool   // see lacksIPv6
+	only4   atomic.Bool // see lacksIPv6
 
+	says     atomic.Pointer[string]                     // see describe; nil until the engine has answered
 	versions atomic.Pointer[client.ServerVersionResult] // see version; nil until the engine has said it
 
 	mu      sync.Mutex
@@ -70,7 +70,6 @@ const self = "/nettoll"
 // NewEngine returns an engine for use by a run, until Close.
 func NewEngine(c *client.Client, run string, image Image) *Engine {
 	e := &Engine{Client: c, Run: run, Image: image, process: thisProcess()}
-	e.says = sync.OnceValue(e.describe)
 	e.deaths = follow(e)
 	return e
 }
@@ -298,6 +297,9 @@ func (e *Engine) name(what string) string {
 // describe returns a short description of the engine, with properties that can make its networks differ
 // from another engine's. It is "" if the engine does not answer.
 func (e *Engine) describe() string {
+	if known := e.says.Load(); known != nil {
+		return *known
+	}
 	ctx, cancel := asking()
 	defer cancel()
 	res, err := e.Client.Info(ctx, client.InfoOptions{})
@@ -317,6 +319,7 @@ func (e *Engine) describe() string {
 			text += ", " + f[0] + " " + f[1]
 		}
 	}
+	e.says.Store(&text)
 	return text
 }
 

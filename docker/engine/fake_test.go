@@ -321,6 +321,7 @@ func TestWithoutIPv6(t *testing.T) {
 // TestPodman has an engine say that it is Podman: then its own API says what Docker's leaves out.
 func TestPodman(t *testing.T) {
 	for _, podman := range []bool{true, false} {
+		var answers atomic.Bool // to what it is
 		e := fake(t, Image{Given: "theirs"}, func(request string) (int, string) {
 			switch request {
 			case "GET /version":
@@ -329,6 +330,9 @@ func TestPodman(t *testing.T) {
 				}
 				return http.StatusOK, `{"Components": [{"Name": "Engine", "Version": "29.0.0"}]}`
 			case "GET /info":
+				if !answers.Load() {
+					return http.StatusInternalServerError, `{"message": "busy"}`
+				}
 				return http.StatusOK, `{"ServerVersion": "1"}`
 			case "GET /networks/bridge":
 				return http.StatusOK, `{"Name": "bridge", "Id": "2f259bab93aaaaa2542ba43ef33eb990d0999ee1b9924b557b7be53c0b7a1bb9"}`
@@ -346,6 +350,10 @@ func TestPodman(t *testing.T) {
 		if got, err := Borrow(e, 0, false).Bridge(t.Context(), "bridge"); got != device || err != nil {
 			t.Errorf("the bridge is %q, %v; want %q", got, err, device)
 		}
+		if got := e.describe(); got != "" {
+			t.Errorf("an engine that does not answer is %q", got)
+		}
+		answers.Store(true)
 		if got := e.describe(); got != text {
 			t.Errorf("the engine is %q, want %q", got, text)
 		}
