@@ -376,7 +376,7 @@ func newRow(c series, in circumstances) Row {
 	doubts := doubts(row, c, in)
 	if bad > 0 {
 		doubts.add(WarnHistogram, "the run file was changed or damaged; of the figures only percentiles by time depend on it",
-			"latencies of %d of %d trials cannot be read and are left out of the distribution (%v)", bad, len(ok), why)
+			"latencies of %s cannot be read and are left out of the distribution (%v)", ofTrials(bad, len(ok)), why)
 	}
 	row.Warnings = doubts
 	return row
@@ -533,7 +533,11 @@ func runDoubts(f *record.File, res Result, in circumstances) (out warnings) {
 	}
 	// If a run has too few rounds for any comparison at all, rows report that.
 	if m, most := res.Multiplicity, res.mostRounds(); m.NotKnown > 0 && most >= record.LeastRounds(1, res.Level) && most < m.Least {
-		out.add(WarnShort, in.more(m.Least+in.last-most)+", or compare fewer networks at once",
+		advice := in.more(m.Least + in.last - most)
+		if m.Tested() > 1 {
+			advice += ", or make fewer comparisons"
+		}
+		out.add(WarnShort, advice,
 			"%d rounds are too few to call anything different: among %d comparisons no difference, however large, is certain with fewer than %d", most, m.Tested(), m.Least)
 	}
 	if slices.ContainsFunc(res.Scenarios, func(s Scenario) bool { return s.Cell.Placement == record.PlacementFree }) {

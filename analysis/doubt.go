@@ -411,7 +411,7 @@ func lost(c series) (all []Lost) {
 func lostDoubts(all []Lost, of int) (out warnings) {
 	doubts := map[record.Status]struct{ code, did string }{
 		record.Failed:  {WarnFailed, "failed"},
-		record.Invalid: {WarnInvalid, "were invalid"},
+		record.Invalid: {WarnInvalid, "invalid"},
 		record.Skipped: {WarnSkipped, "skipped"},
 	}
 	for _, l := range all {
@@ -419,7 +419,7 @@ func lostDoubts(all []Lost, of int) (out warnings) {
 			continue
 		}
 		d := doubts[l.Status]
-		text := fmt.Sprintf("%d of %d trials %s", l.Trials, of, d.did)
+		text := ofTrials(l.Trials, of) + " " + d.did
 		if l.Reason != "" {
 			text += ": " + l.Reason
 		}
@@ -476,10 +476,18 @@ func carried(c series, in circumstances) (out warnings) {
 			for _, w := range alike[1:] {
 				merged = Merged(merged, w.Text)
 			}
-			out.add(same[0].Code, advice, "%s (in %d of %d trials)", merged, n, len(c.trials))
+			out.add(same[0].Code, advice, "%s (in %s)", merged, ofTrials(n, len(c.trials)))
 		}
 	}
 	return out
+}
+
+// ofTrials says how many of all trials, such as "3 of 8 trials".
+func ofTrials(n, all int) string {
+	if all == 1 {
+		return "1 of 1 trial"
+	}
+	return fmt.Sprintf("%d of %d trials", n, all)
 }
 
 // unsteady examines how a metric behaves over the rounds.
@@ -572,7 +580,7 @@ func uncovered(trials []*record.Trial) []Warning {
 		return nil
 	}
 	return []Warning{{WarnUncovered,
-		fmt.Sprintf("in %d of %d trials the counted transactions cover less than %s of the window, as little as %s: the rest was spent in slow ones that began before it, on lost datagrams, or waiting for a CPU",
-			n, known, Percent(leastCovered), Percent(math.Floor(1000*least+1e-9)/1000)), // rounded up, it could be as much as the limit
+		fmt.Sprintf("in %s the counted transactions cover less than %s of the window, as little as %s: the rest was spent in slow ones that began before it, on lost datagrams, or waiting for a CPU",
+			ofTrials(n, known), Percent(leastCovered), Percent(math.Floor(1000*least+1e-9)/1000)), // rounded up, it could be as much as the limit
 		"the slowest are missing from the percentiles: " + longer(trials) + ", or stop other work on the machine"}}
 }

@@ -70,7 +70,7 @@ func TestRowWarnings(t *testing.T) {
 			lose("bridge", record.Failed, "another", 6, 6)(f)
 		}, "4 of 8 trials failed: no answer within 3 s"},
 		{"failed once", "bridge", WarnFailed, lose("bridge", record.Failed, "timeout", 4, 4), "1 of 8 trials failed: timeout"},
-		{"invalid twice", "bridge", WarnInvalid, lose("bridge", record.Invalid, "br0 saw nothing", 1, 2), "2 of 8 trials were invalid: br0 saw nothing"},
+		{"invalid twice", "bridge", WarnInvalid, lose("bridge", record.Invalid, "br0 saw nothing", 1, 2), "2 of 8 trials invalid: br0 saw nothing"},
 		{"skipped once", "bridge", WarnSkipped, lose("bridge", record.Skipped, "busy", 1, 1), "1 of 8 trials skipped: busy"},
 		{"skipped always", "bridge", WarnSkipped, lose("bridge", record.Skipped, "busy", 1, 8), ""},
 		{"steal", "bridge", WarnSteal, steal(0.05), "took 5% of the CPU time"},

@@ -10,7 +10,7 @@ import (
 
 // counts matches how often a doubt occurred, for example "9 of 10 trials". Merged doubts
 // have "1 to 5 of 8" or "all of 9 to 10".
-var counts = regexp.MustCompile(`\b(?:(\d+)(?: to (\d+))?|all) of (\d+)(?: to (\d+))? (trials|values|rounds|flows)\b`)
+var counts = regexp.MustCompile(`\b(?:(\d+)(?: to (\d+))?|all) of (\d+)(?: to (\d+))? (trial|value|round|flow)s?\b`)
 
 // measures matches numbers that may differ within one doubt.
 var measures = regexp.MustCompile(`(\d[\d.]*)(?: to (\d[\d.]*))?( CPU seconds (?:a|per) second (?:of|during) | (?:bytes|KB) were still on their way| % of its CPU time in user space|%: the rest (?:passed|was spent) in slow ones| of the requested | packets crossed | segments per trial| CPUs\b|% \(standard deviation\)| broadcast, multicast or ping packets|% of the CPU time while | periods and had to wait| s without traffic| packets per second|, and [\d.]+% confidence needs )`)
@@ -25,8 +25,12 @@ func Shape(text string) string {
 func Merged(text, other string) string {
 	text = eachMerged(counts, text, other, func(a, b []string) string {
 		of := fromTo(a[3], a[4], b[3], b[4])
+		things := a[5] + "s"
+		if of == "1" {
+			things = a[5]
+		}
 		if everyTime(a) && everyTime(b) && strings.Contains(of, " ") {
-			return "all of " + of + " " + a[5]
+			return "all of " + of + " " + things
 		}
 		how := func(m []string) []string { // the number of occurrences; "all" means the total
 			if m[1] == "" {
@@ -34,7 +38,7 @@ func Merged(text, other string) string {
 			}
 			return m[1:3]
 		}
-		return fromTo(slices.Concat(how(a), how(b))...) + " of " + of + " " + a[5]
+		return fromTo(slices.Concat(how(a), how(b))...) + " of " + of + " " + things
 	})
 	return eachMerged(measures, text, other, func(a, b []string) string { return fromTo(a[1], a[2], b[1], b[2]) + a[3] })
 }

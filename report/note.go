@@ -322,7 +322,7 @@ func sweepMarks(sweeps []analysis.Sweep, n *notes) []map[string][]int {
 		marks[i] = map[string][]int{}
 		for l, row := range s.Rows() {
 			for _, w := range row.Warnings {
-				if !isOfTheRun(w) {
+				if !isOfTheRun(w) && inTable(s, l) { // why there is none is said beside the tables
 					all = append(all, doubt{i, l.Network, row.Cell, w})
 				}
 			}

@@ -460,6 +460,7 @@ func TestCountsAreMerged(t *testing.T) {
 			"something used 0.31 CPU seconds a second of the machine (in 1 of 8 trials)"}, "something used 0.31 to 12 CPU seconds a second of the machine (in 1 to 2 of 8 trials)"},
 		{[]string{"something else used 0.4 CPU seconds per second during the trial (in 1 of 8 trials)", "something else used 12 CPU seconds per second during the trial (in 2 of 8 trials)"},
 			"something else used 0.4 to 12 CPU seconds per second during the trial (in 1 to 2 of 8 trials)"},
+		{[]string{"lost (in 1 of 1 trial)", "lost (in 1 of 8 trials)"}, "lost (in 1 of 1 to 8 trials)"},
 		{[]string{"the same (in 1 of 8 trials)", "the same (in 1 of 8 trials)"}, "the same (in 1 of 8 trials)"},
 	} {
 		var n notes
@@ -614,6 +615,7 @@ func TestChange(t *testing.T) {
 		{analysis.Comparison{Interval: analysis.Interval{Low: 0.97, High: 1.45, Level: 0.95}, Value: 1.02, Outcome: analysis.NotKnown}, "?", "−3…+45%", ""},
 		{analysis.Comparison{Interval: analysis.Interval{Low: 1.002, High: 1.01, Level: 0.95}, Value: 1.006, Outcome: analysis.Different}, "+0.6%", "+0.2…+1.0%", ""},
 		{analysis.Comparison{Interval: analysis.Interval{Low: 0.0138, High: 0.0158, Level: 0.95}, Value: 0.0148, Outcome: analysis.Different}, "−98.5%", "−98.6…−98.4%", "1.5% (1.4–1.6%)"},
+		{analysis.Comparison{Interval: analysis.Interval{Low: 0.0028, High: 0.11, Level: 0.95}, Value: 0.02, Outcome: analysis.Different}, "−98.0%", "−99.7…−89.0%", "2.0% (0.3–11.0%)"},
 		{analysis.Comparison{Interval: analysis.Interval{Low: 0.9641, High: 0.9647, Level: 0.95}, Value: 0.9644, Outcome: analysis.Different}, "−3.6%", "−3.6…−3.5%", "96.4% (96.4–96.5%)"},
 		{analysis.Comparison{Interval: analysis.Interval{Low: 25.2, High: 29.4, Level: 0.95}, Value: 27.3, Outcome: analysis.Different}, "27×", "25…29×", ""},
 		{analysis.Comparison{N: 2, Value: 2.82, Interval: analysis.Interval{Low: 2.82, High: 2.82}}, "untested", "", ""},
@@ -824,7 +826,7 @@ func TestSweepsTellWhereNothingArrives(t *testing.T) {
 		Minus: true, Value: -9e9, Interval: analysis.Interval{Low: -9.5e9, High: -8.5e9, Level: 0.95}, Outcome: analysis.Different,
 		Verdict: analysis.Different, Effect: analysis.Worse,
 	}
-	const want = "has a throughput that is 9.00 Gbit/s lower than native's"
+	const want = "has a throughput that is 8.5–9.5 Gbit/s lower than native's"
 	got, certain := toldShare(analysis.Figure{Kind: kind, Difference: &c}, analysis.Sweep{Cell: record.Cell{Hosts: 1}}, analysis.Result{Margin: 0.05})
 	if strings.ReplaceAll(got, "\u00a0", " ") != want || !certain {
 		t.Errorf("%q, want %q", got, want)

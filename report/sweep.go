@@ -24,7 +24,7 @@ func sweepSections(res analysis.Result, colours colours, n *notes) []*section {
 		for j, k := range s.Kinds {
 			tables := []table{sweepTable(s, k, marks[i])}
 			shown := j == 0 || k.Name == record.CPUPerGB || k.Name == record.CPUPerTransaction || k.Name == record.Loss && lossy(s)
-			if s.Matrix() && len(sweepColumns(s)) > mostFlat {
+			if inMatrices(s) {
 				tables, shown = matrixTables(s, k, marks[i]), j == 0
 			}
 			for _, sh := range tables {
@@ -159,7 +159,7 @@ func toldShare(f analysis.Figure, s analysis.Sweep, res analysis.Result) (text s
 		if rises(c) {
 			lower = "higher"
 		}
-		share = "a " + title + " that is " + quantity(f.Kind, math.Abs(c.Value)) + " " + lower + " than " + of + "'s"
+		share = "a " + title + " that is " + times(f.Kind, c) + " " + lower + " than " + of + "'s"
 	}
 	much, less := "much", "less"
 	if f.Kind.Unit == "1/s" { // of things that are counted
@@ -275,6 +275,18 @@ func sweepMeta(s analysis.Sweep) string {
 // mostFlat is the largest number of cells of a matrix for which one table has all networks;
 // with more, each network has a table of rows and columns.
 const mostFlat = 12
+
+func inMatrices(s analysis.Sweep) bool { return s.Matrix() && len(sweepColumns(s)) > mostFlat }
+
+// inTable reports whether a sweep's tables have the network.
+func inTable(s analysis.Sweep, l analysis.Line) bool {
+	return slices.ContainsFunc(s.Kinds, func(k record.Kind) bool {
+		return !inMatrices(s) || slices.ContainsFunc(l.Points, func(p analysis.SweepPoint) bool {
+			_, ok := p.Row.Figure(k.Name)
+			return ok
+		})
+	})
+}
 
 // matrixTables returns the tables of one metric, one for each network with figures.
 func matrixTables(s analysis.Sweep, k record.Kind, marks map[string][]int) []table {

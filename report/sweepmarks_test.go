@@ -19,7 +19,7 @@ func TestSweepsKeepWhatNetworksAreSaidToBe(t *testing.T) {
 	}
 	unlike := func(what string) analysis.Warning { return analysis.Warning{Code: analysis.WarnDiffers, Text: what} }
 	noisy := func(what string) analysis.Warning { return analysis.Warning{Code: analysis.WarnNoisy, Text: what} }
-	s := analysis.Sweep{Lines: []analysis.Line{
+	s := analysis.Sweep{Kinds: record.Kinds()[:1], Lines: []analysis.Line{
 		line("veth", unlike("MTU 1500"), noisy("throughput varied by much")),
 		line("bridge", unlike("MTU 1400"), noisy("latency varied by more")),
 	}}
@@ -35,5 +35,9 @@ func TestSweepsKeepWhatNetworksAreSaidToBe(t *testing.T) {
 		if got := said(network); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
 			t.Errorf("%s: %q, want %q", network, got, want)
 		}
+	}
+	s.Kinds, n = nil, notes{}
+	if marks := sweepMarks([]analysis.Sweep{s}, &n)[0]; len(marks)+len(n.list) > 0 {
+		t.Errorf("without a table: %v, %v", marks, n.list)
 	}
 }

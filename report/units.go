@@ -197,7 +197,8 @@ func boundsDecimals(c analysis.Comparison) int {
 }
 
 // changeDecimals returns more decimals where whole percents are too coarse: if an end of the
-// interval other than 0 would be shown as 0, and if almost nothing of the baseline is left.
+// interval other than 0 would be shown as 0, and if almost nothing of the baseline is left, or may be, so that a share of it would
+// be shown as none.
 func changeDecimals(c analysis.Comparison) int {
 	decimals := 0
 	for _, v := range []float64{c.Low - 1, c.High - 1} {
@@ -207,8 +208,12 @@ func changeDecimals(c analysis.Comparison) int {
 	}
 	if c.Outcome == analysis.Different && c.High < 0.0995 {
 		decimals = max(decimals, 1)
-		for decimals < 3 && c.Value > 0 && 100-100*c.Value > 100-0.5*math.Pow10(-decimals) { // it would be shown as -100 %
-			decimals++
+	}
+	if c.Outcome == analysis.Different {
+		for _, left := range []float64{c.Low, c.Value} {
+			for decimals < 3 && left > 0 && 100*left < 0.5*math.Pow10(-decimals) { // it would be shown as -100 %
+				decimals++
+			}
 		}
 	}
 	return decimals

@@ -205,15 +205,15 @@ func short(e plan.Forecast, set record.Settings, done int) string {
 			flag += fmt.Sprintf(" --max-rounds %d", e.Verdict)
 		}
 	}
-	rounds, among := "rounds", fmt.Sprintf("among %d comparisons", e.Comparisons)
+	rounds, among, fewer := "rounds", fmt.Sprintf("among %d comparisons", e.Comparisons), ", or make fewer comparisons"
 	if most == 1 {
 		rounds = "round"
 	}
 	if e.Comparisons == 1 {
-		among = "on one comparison"
+		among, fewer = "on one comparison", ""
 	}
-	return fmt.Sprintf("%s %s, too few for a verdict %s, which takes %d: differences will be shown, and none can be claimed; give %s, or compare fewer networks at once",
-		limit, rounds, among, e.Verdict, flag)
+	return fmt.Sprintf("%s %s, too few for a verdict %s, which takes %d: differences will be shown, and none can be claimed; give %s%s",
+		limit, rounds, among, e.Verdict, flag, fewer)
 }
 
 func planRows(w *tabwriter.Writer, cells []record.Cell) {

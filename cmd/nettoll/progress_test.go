@@ -107,7 +107,7 @@ func TestTooFewRounds(t *testing.T) {
 	set := record.Settings{MaxRounds: 40}
 	bounded := plan.Forecast{Comparisons: 40, Verdict: 11, MaxRounds: 5, Bounded: true, Round: time.Minute}
 	limited := plan.Forecast{Comparisons: 40, Verdict: 11, MaxRounds: 2, Round: time.Minute}
-	const so, advice = ", too few for a verdict among 40 comparisons, which takes 11: differences will be shown, and none can be claimed; give ", ", or compare fewer networks at once"
+	const so, advice = ", too few for a verdict among 40 comparisons, which takes 11: differences will be shown, and none can be claimed; give ", ", or make fewer comparisons"
 	for _, c := range []struct {
 		rest plan.Forecast
 		most int
