@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"nettoll/internal/testutil/iferr"
@@ -28,7 +29,7 @@ func TestDisplaced(t *testing.T) {
 			return errors.Join(err, os.WriteFile(path, append(text, other...), 0o644))
 		}, false, "was written to by another program"},
 		"removed with its folder": {func(path string) error { return os.RemoveAll(filepath.Dir(path)) }, false, "was removed, or moved, by another program"},
-		"emptied":                 {func(path string) error { return os.Truncate(path, 0) }, true, "was cut off by another program"},
+		"emptied":                 {func(path string) error { return os.Truncate(path, 0) }, true, "was cut off by another program, and a trial that was in it is lost"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
@@ -61,5 +62,16 @@ func TestDisplaced(t *testing.T) {
 				t.Errorf("saved %+v, %v", all, err)
 			}
 		})
+	}
+}
+
+// TestUnsynced writes to a device, of which no system says that anything is on a disk: the line is not taken for one that is missing.
+func TestUnsynced(t *testing.T) {
+	f, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	iferr.Fatal(t, err)
+	defer f.Close()
+	const want = "/dev/null: written, but perhaps not on the disk: "
+	if err := record.WriterOf(f).Trial(filledTrial(t, 1)); !errors.Is(err, record.ErrUnsynced) || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v, want %s…", err, want)
 	}
 }

@@ -138,11 +138,15 @@ func (t *Trial) Check() error {
 
 // Writer appends to a run file. Each line is on the disk when its call returns.
 type Writer struct {
-	f    *os.File
-	size int64      // what was written, in bytes
-	torn bool       // after that is a part of a line, which could not be cut off yet
-	lost *Displaced // why it writes to another file, or no more
+	f      *os.File
+	size   int64      // what was written, in bytes
+	trials int        // that are in it
+	torn   bool       // after that is a part of a line, which could not be cut off yet
+	lost   *Displaced // why it writes to another file, or no more
 }
+
+// ErrUnsynced is the error of a line that is written, of which the system does not say that it is on the disk.
+var ErrUnsynced = errors.New("written, but perhaps not on the disk")
 
 // Displaced is the error of a Writer whose file another program has removed, replaced or changed. Calls return it from then on,
 // also when they have written their line to the new file.
@@ -214,14 +218,19 @@ func Append(path string, resume Resume) (w *Writer, file *File, err error) {
 			return nil, nil, err
 		}
 	}
-	w, resume.Type = &Writer{f: f, size: file.Size}, TypeResume
+	w, resume.Type = &Writer{f: f, size: file.Size, trials: len(file.Trials)}, TypeResume
 	return w, file, w.write(&resume, "resume")
 }
 
 // Trial appends a finished trial.
 func (w *Writer) Trial(t Trial) error {
 	t.Type = TypeTrial
-	return w.write(&t, "trial of "+t.Cell.Key())
+	was := w.size
+	err := w.write(&t, "trial of "+t.Cell.Key())
+	if w.size > was {
+		w.trials++
+	}
+	return err
 }
 
 // End appends the ending.
@@ -258,10 +267,13 @@ func (w *Writer) write(l line, what string) error {
 		return errors.Join(err, w.mend())
 	}
 	w.size += int64(b.Len())
-	if err := w.f.Sync(); err != nil || w.lost == nil {
-		return err
+	if err := w.f.Sync(); err != nil {
+		return fmt.Errorf("%s: %w: %w", w.f.Name(), ErrUnsynced, err)
 	}
-	return w.lost
+	if w.lost != nil {
+		return w.lost
+	}
+	return nil
 }
 
 // intact looks whether another program has removed, replaced or changed the file, and goes on in another one then.
@@ -282,6 +294,16 @@ func (w *Writer) intact() error {
 		w.save(is, name+" was replaced by another program")
 	case is.Size() < w.size:
 		w.lost = &Displaced{Why: name + " was cut off by another program"}
+		left := &File{}
+		if file, err := Read(io.NewSectionReader(w.f, 0, is.Size())); err == nil {
+			left = file
+		}
+		switch gone := w.trials - len(left.Trials); {
+		case gone == 1:
+			w.lost.Why += ", and a trial that was in it is lost"
+		case gone > 1:
+			w.lost.Why += fmt.Sprintf(", and %d trials that were in it are lost", gone)
+		}
 	case is.Size() > w.size:
 		w.save(is, name+" was written to by another program")
 	}

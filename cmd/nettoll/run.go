@@ -547,7 +547,8 @@ func (a *app) drive(ctx context.Context, path string, w *record.Writer, file *re
 		Before:   file.Trials,
 		Save: func(t record.Trial) error {
 			err := w.Trial(t)
-			if lost, moved := errors.AsType[*record.Displaced](err); err != nil && (!moved || lost.Saved == "") {
+			lost, moved := errors.AsType[*record.Displaced](err)
+			if err != nil && !errors.Is(err, record.ErrUnsynced) && (!moved || lost.Saved == "") {
 				unsaved = append(unsaved, t)
 			}
 			return err
