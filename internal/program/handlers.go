@@ -163,7 +163,7 @@ func (h *servers) stop(_ context.Context, p stopParams) (stopped, error) {
 		return stopped{}, err
 	}
 	if k.broken { // its clients may not have noticed
-		return stopped{Output: k.output}, fmt.Errorf("%s: %s", k.cmd.Path, k.output.Why())
+		return stopped{Output: k.output}, fmt.Errorf("%s: %s", k.path, k.output.Why())
 	}
 	h.mu.Lock()
 	at := k.observed

@@ -215,8 +215,8 @@ func TestServerKilled(t *testing.T) {
 		Servers: []Server{s}, Window: moment,
 		Clients: []Client{{Endpoint: newEndpoint(t, "c"), Command: sh("sleep 0.3")}},
 	})
-	if err == nil || !strings.Contains(err.Error(), "server s: ") || !strings.Contains(err.Error(), "killed by signal: killed") {
-		t.Errorf("error %v", err)
+	if want := "server s: stop: " + s.Command.Path + ": killed by signal: killed"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }
 
