@@ -47,6 +47,8 @@ type Engine struct {
 	stale   string      // id of the image that another process of the run had loaded
 	silent  atomic.Bool
 	only4   atomic.Bool // see lacksIPv6
+	private bool        // nettoll has started it, and ends it
+	sick    atomic.Bool // and it did not end a process: see Hosts.Close
 
 	says     atomic.Pointer[string]                     // see describe; nil until the engine has answered
 	versions atomic.Pointer[client.ServerVersionResult] // see version; nil until the engine has said it

@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -359,6 +361,31 @@ func TestPodman(t *testing.T) {
 		}
 		if got := e.unattachable(t.Context(), "c1", errors.New("unable to upgrade")); got.Error() != reason {
 			t.Errorf("a container cannot be attached to: %v, want %q", got, reason)
+		}
+	}
+}
+
+// TestProcessThatIsNotEnded has an engine that does not end a process: a private one ends itself instead, once its network is taken
+// down.
+func TestProcessThatIsNotEnded(t *testing.T) {
+	for _, private := range []bool{true, false} {
+		e := fake(t, Image{Given: "theirs"}, func(request string) (int, string) {
+			if request == "POST /containers/c1/kill" {
+				return http.StatusInternalServerError, `{"message": "no shim"}`
+			}
+			return http.StatusOK, `[]`
+		})
+		e.private = private
+		ours, theirs := net.Pipe()
+		defer theirs.Close()
+		p := (&Container{engine: e, id: "c1"}).stream(client.HijackedResponse{Conn: ours, Reader: bufio.NewReader(ours)}, platform.Command{}, func() error { return nil })
+		if err := p.Kill(); (err == nil) != private {
+			t.Errorf("private %v: %v", private, err)
+		}
+		discarded := false
+		h := &Hosts{Docker: []*Host{{Engine: e}}, Discard: func(context.Context) error { discarded = true; return nil }}
+		if err := h.Close(t.Context()); err != nil || discarded != private {
+			t.Errorf("private %v: %v, discarded %v", private, err, discarded)
 		}
 	}
 }

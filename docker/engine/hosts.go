@@ -36,7 +36,7 @@ func (h *Hosts) All() []platform.Host {
 const emptyTime = 25 * time.Second
 
 // Close implements platform.Hosts: it removes what was made, and keeps the engines for the next network. Private
-// engines on which something cannot be removed, such as one that has ended, are given up.
+// engines on which something cannot be removed, such as one that has ended, or that have not ended a process, are given up.
 func (h *Hosts) Close(ctx context.Context) error {
 	if h.Free != nil {
 		defer h.Free()
@@ -64,7 +64,8 @@ func (h *Hosts) Close(ctx context.Context) error {
 	if err == nil && h.Swarm != nil {
 		err = settle(ctx, all)
 	}
-	if err != nil && h.Discard != nil {
+	sick := slices.ContainsFunc(h.Docker, func(host *Host) bool { return host.Engine.sick.Load() })
+	if (err != nil || sick) && h.Discard != nil {
 		return h.Discard(context.WithoutCancel(ctx))
 	}
 	return err

@@ -122,6 +122,7 @@ func StartPrivate(ctx context.Context, under platform.Host, index int, run strin
 		return nil, p.stack.Abandon(ctx, fmt.Errorf("docker: private engine on %s: %w", under.Name(), err))
 	}
 	p.Engine = NewEngine(c, run, image)
+	p.Engine.private = true
 	p.stack.Push("the engine of "+p.name, func(ctx context.Context) error {
 		err := p.Empty(ctx)
 		p.Engine.deaths.stop()

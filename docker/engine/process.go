@@ -93,13 +93,14 @@ func (c *Container) destroy() error {
 // stream is a process in a container, with the connection to its standard streams.
 type stream struct {
 	*nsexec.Life
-	conn client.HijackedResponse
-	kill func() error
+	conn   client.HijackedResponse
+	engine *Engine
+	kill   func() error
 }
 
 // stream returns the process behind a connection. status returns how it ended.
 func (c *Container) stream(conn client.HijackedResponse, cmd platform.Command, status func() error) *stream {
-	s := &stream{Life: nsexec.NewLife(), conn: conn, kill: c.destroy}
+	s := &stream{Life: nsexec.NewLife(), conn: conn, engine: c.engine, kill: c.destroy}
 	if cmd.Stdin == nil {
 		s.In = input{&s.conn}
 	} else {
@@ -179,7 +180,8 @@ func (s *stream) unread() {
 	}
 }
 
-// Kill implements platform.Process. If the engine does not end the process, Kill closes the connection.
+// Kill implements platform.Process. If the engine does not end the process, Kill closes the connection. A private engine ends soon,
+// and the process with it.
 func (s *stream) Kill() error {
 	if s.Ended() {
 		return nil
@@ -202,5 +204,9 @@ func (s *stream) Kill() error {
 	s.conn.Close()
 	s.unread()
 	<-s.Over()
+	if s.engine.private {
+		s.engine.sick.Store(true)
+		return nil
+	}
 	return fmt.Errorf("docker: kill a process: %w", err)
 }
