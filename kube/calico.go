@@ -124,6 +124,7 @@ func (n *Node) calico(ctx context.Context, stack *undo.Stack) (mtu int, err erro
 		"FELIX_ENDPOINTSTATUSPATHPREFIX="+filepath.Dir(n.status()),
 		"FELIX_DEFAULTENDPOINTTOHOSTACTION=ACCEPT", // as in Calico's own manifest
 	)
+	spec.Needs = []*daemon.Daemon{n.cluster.Server.Daemon}
 	spec.Ready = func(context.Context) error {
 		if _, err := os.Stat(n.status()); err != nil { // without it, the plugin would wait in vain
 			return err

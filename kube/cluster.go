@@ -260,7 +260,7 @@ func (c *Cluster) controlPlane(ctx context.Context, dir string) error {
 		users = append(users, User{kubeletUser(n), []string{"system:nodes"}})
 	}
 	c.Server, err = StartServer(ctx, &c.stack, first.Host, ServerOptions{
-		Path: c.programs[Apiserver], Etcd: etcd.URL, Dir: dir, Services: ServiceRange(), Users: users,
+		Path: c.programs[Apiserver], Etcd: etcd, Dir: dir, Services: ServiceRange(), Users: users,
 		Args: []string{
 			"--authorization-mode=Node,RBAC", "--allow-privileged=true", "--service-node-port-range=" + NodePorts,
 			"--kubelet-preferred-address-types=InternalIP", "--kubelet-client-certificate=" + c.client.certificate, "--kubelet-client-key=" + c.client.file,

@@ -48,9 +48,9 @@ type User struct {
 
 // ServerOptions describe an API server.
 type ServerOptions struct {
-	Path     string // of the program
-	Etcd     string // the URL of its store
-	Dir      string // for its files
+	Path     string       // of the program
+	Etcd     *daemon.Etcd // its store
+	Dir      string       // for its files
 	Services [2]netip.Prefix
 	Users    []User // besides Admin
 	Args     []string
@@ -88,9 +88,9 @@ func StartServer(ctx context.Context, stack *undo.Stack, h platform.Host, o Serv
 		requests: &http.Client{Transport: bearer{requests, s.tokens[Admin]}}, streams: &http.Client{Transport: bearer{streams, s.tokens[Admin]}},
 	}
 	spec := daemon.Spec{
-		Name: Apiserver, Path: o.Path, Patience: Patience, Grace: grace, Complaint: Complaint,
+		Name: Apiserver, Path: o.Path, Patience: Patience, Grace: grace, Complaint: Complaint, Needs: []*daemon.Daemon{o.Etcd.Daemon},
 		Args: append([]string{
-			"--etcd-servers=" + o.Etcd, "--bind-address=" + at.String(), "--advertise-address=" + at.String(), "--secure-port=" + strconv.Itoa(apiPort),
+			"--etcd-servers=" + o.Etcd.URL, "--bind-address=" + at.String(), "--advertise-address=" + at.String(), "--secure-port=" + strconv.Itoa(apiPort),
 			"--cert-dir=" + filepath.Dir(s.Trust), // which it fills
 			"--token-auth-file=" + tokens,
 			"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=" + s.Account, "--service-account-signing-key-file=" + s.Account,

@@ -36,6 +36,8 @@ type Spec struct {
 	// Ready returns nil once the daemon does its work. It is called repeatedly. If it is nil, the
 	// daemon is ready as soon as it runs.
 	Ready func(context.Context) error
+	// Needs are daemons without which it does not become ready: if one of them ends, that is the reason.
+	Needs []*Daemon
 	// Patience is how long becoming ready may take; 0 means 40 s.
 	Patience time.Duration
 	// Grace is how long the daemon may take to end after it is asked to; 0 means 2 s.
@@ -100,7 +102,8 @@ func (d *Daemon) await(ctx context.Context, s Spec) error {
 		return d.Fault()
 	}
 	long := cmp.Or(s.Patience, patience)
-	err := Until(ctx, long, s.Ready, d)
+	needed := append(slices.Clone(s.Needs), d)
+	err := Until(ctx, long, s.Ready, needed...)
 	switch {
 	case err == nil:
 		return nil
@@ -109,7 +112,7 @@ func (d *Daemon) await(ctx context.Context, s Spec) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: %w", d, context.Cause(ctx))
 	}
-	if fault := d.Fault(); fault != nil {
+	if fault := record.Try(needed, (*Daemon).Fault); fault != nil {
 		return fault
 	}
 	return fmt.Errorf("%s was not ready within %v: %w%s", d, long, err, d.said())

@@ -68,6 +68,26 @@ func TestDaemonThatDoesNotBecomeReady(t *testing.T) {
 	}
 }
 
+// TestNeededDaemonEnds checks that a daemon that waits for one that has ended does not take the blame.
+func TestNeededDaemonEnds(t *testing.T) {
+	h := host(t)
+	var stack undo.Stack
+	t.Cleanup(func() { iferr.Error(t, stack.Close(context.Background())) })
+	store := shell("read line; exit 3", nil)
+	store.Name = "store"
+	needed, err := daemon.Start(t.Context(), &stack, h, store)
+	iferr.Fatal(t, err)
+	spec := shell("exec sleep 60", func(context.Context) error {
+		_, _ = needed.Stdin().Write([]byte("\n"))
+		return errors.New("no answer")
+	})
+	spec.Needs = []*daemon.Daemon{needed}
+	const want = "store on h1 ended (exit status 3): it logged nothing"
+	if _, err := daemon.Start(t.Context(), &stack, h, spec); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 func TestDaemonIsWatched(t *testing.T) {
 	h := host(t)
 	dir := t.TempDir()

@@ -41,7 +41,7 @@ func (n *build) build(ctx context.Context) error {
 	if err := n.tech.describe(ctx, etcd, s); err != nil {
 		return err
 	}
-	started, err := n.startFelix(ctx, etcd.URL)
+	started, err := n.startFelix(ctx, etcd)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 
 // startFelix runs felix on every host, and returns when each has written the routes and
 // rules of its containers.
-func (n *build) startFelix(ctx context.Context, etcd string) ([]*daemon.Daemon, error) {
+func (n *build) startFelix(ctx context.Context, etcd *daemon.Etcd) ([]*daemon.Daemon, error) {
 	s := n.Site
 	if err := daemon.Hide(&s.Stack, felix.State); err != nil {
 		return nil, err
@@ -28,7 +28,8 @@ func (n *build) startFelix(ctx context.Context, etcd string) ([]*daemon.Daemon, 
 	}
 	return s.Start(ctx, func(ctx context.Context, h *plumb.Host) (*daemon.Daemon, error) {
 		spec := felix.Spec(n.Programs[felix.Program.Name], h.Name(),
-			"DATASTORE_TYPE=etcdv3", "ETCD_ENDPOINTS="+etcd, "FELIX_DATASTORETYPE=etcdv3", "FELIX_ETCDENDPOINTS="+etcd)
+			"DATASTORE_TYPE=etcdv3", "ETCD_ENDPOINTS="+etcd.URL, "FELIX_DATASTORETYPE=etcdv3", "FELIX_ETCDENDPOINTS="+etcd.URL)
+		spec.Needs = []*daemon.Daemon{etcd.Daemon}
 		spec.Ready = func(ctx context.Context) error { return n.written(ctx, h) }
 		return daemon.Start(ctx, &s.Stack, h, spec)
 	})

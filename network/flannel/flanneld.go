@@ -29,7 +29,7 @@ var complaint = regexp.MustCompile(`^E\d{4} `)
 // startAll runs flanneld on all hosts at once, and returns when each has a lease.
 func (b *build) startAll(ctx context.Context) (err error) {
 	b.flannelds, err = b.Start(ctx, func(ctx context.Context, h *plumb.Host) (*daemon.Daemon, error) {
-		return b.start(ctx, h, b.store.URL)
+		return b.start(ctx, h, b.store.URL, b.store.Daemon)
 	})
 	b.ending()
 	if err != nil {
@@ -39,12 +39,12 @@ func (b *build) startAll(ctx context.Context) (err error) {
 	return nil
 }
 
-// start runs flanneld on a host.
-func (b *build) start(ctx context.Context, h *plumb.Host, etcd string) (*daemon.Daemon, error) {
+// start runs flanneld on a host, with the store at a URL, which needs daemons.
+func (b *build) start(ctx context.Context, h *plumb.Host, store string, needs ...*daemon.Daemon) (*daemon.Daemon, error) {
 	return daemon.Start(ctx, &b.Stack, h, daemon.Spec{
-		Name: flanneld.Program.Name, Path: b.Programs[flanneld.Program.Name], Patience: b.patience, Complaint: complaint.MatchString,
+		Name: flanneld.Program.Name, Path: b.Programs[flanneld.Program.Name], Patience: b.patience, Complaint: complaint.MatchString, Needs: needs,
 		Args: []string{
-			"-etcd-endpoints", etcd, "-iface", h.Uplink().Device, "-subnet-file", b.file(h), "-ip-masq=false",
+			"-etcd-endpoints", store, "-iface", h.Uplink().Device, "-subnet-file", b.file(h), "-ip-masq=false",
 		},
 		Env: append(b.forScripts(h), "WIREGUARD_KEY_FILE="+b.secret(h)),
 		Ready: func(ctx context.Context) error {

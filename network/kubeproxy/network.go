@@ -82,7 +82,7 @@ func (n *build) build(ctx context.Context) error {
 		return err
 	}
 	n.Watch(false, etcd.Daemon)
-	c, err := startServer(ctx, n.Network, etcd.URL, dir)
+	c, err := startServer(ctx, n.Network, etcd, dir)
 	if err != nil {
 		return err
 	}

@@ -64,6 +64,7 @@ func (n *build) startProxies(ctx context.Context, c *kube.Server, want map[netip
 		}
 		return daemon.Start(ctx, &n.Stack, h, daemon.Spec{
 			Name: kube.Proxy, Path: n.Programs[kube.Proxy], Patience: kube.ProxyPatience(n.Topo.Services), Complaint: kube.Complaint,
+			Needs: []*daemon.Daemon{c.Daemon},
 			Args:  n.mode.Args(c.Config(kube.Admin), h.Name()),
 			Ready: n.ready(c, h, want),
 		})

@@ -4,12 +4,13 @@ import (
 	"context"
 	"net/http"
 
+	"nettoll/internal/daemon"
 	"nettoll/internal/plumb"
 	"nettoll/kube"
 )
 
 // startServer runs the API server on the first host, whose etcd nothing else uses.
-func startServer(ctx context.Context, n *plumb.Network, etcd, dir string) (*kube.Server, error) {
+func startServer(ctx context.Context, n *plumb.Network, etcd *daemon.Etcd, dir string) (*kube.Server, error) {
 	return kube.StartServer(ctx, &n.Stack, n.Site.Hosts[0], kube.ServerOptions{
 		Path: n.Programs[kube.Apiserver], Etcd: etcd, Dir: dir, Services: kube.ServiceRange(),
 		Args: []string{

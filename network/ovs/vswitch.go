@@ -69,7 +69,7 @@ func (v *vswitch) start(ctx context.Context, s *plumb.Site, dir string, t varian
 	}
 	v.daemon, err = daemon.Start(ctx, &s.Stack, v.host, daemon.Spec{
 		Name: "ovs-vswitchd", Path: v.programs["ovs-vswitchd"], Env: v.environ(), Dir: v.dir, Tied: v.tied, Complaint: t.complaint,
-		Args: append([]string{"unix:" + v.socket(), "--unixctl=" + v.control()}, logging...),
+		Needs: []*daemon.Daemon{v.db}, Args: append([]string{"unix:" + v.socket(), "--unixctl=" + v.control()}, logging...),
 		Ready: func(ctx context.Context) error {
 			_, err := ask(ctx, v.control(), "version")
 			return err
