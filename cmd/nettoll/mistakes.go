@@ -12,7 +12,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"nettoll/network"
 	"nettoll/plan"
+	"nettoll/record"
 )
 
 // flagFault describes what is wrong with a flag, without the library's wording.
@@ -113,7 +115,14 @@ func nearestFlag(err *pflag.NotExistError, cmd *cobra.Command) string {
 func networksOf(cmd *cobra.Command) []string {
 	switch cmd.Name() {
 	case "run":
-		return slices.Concat(networkNames(), wholeNames(), usualNames())
+		named := slices.Concat(networkNames(), wholeNames(), usualNames())
+		asked, _ := cmd.Flags().GetString("platform")
+		v, ok := record.First(platforms(), func(v platformNetworks) bool { return v.plan.Name == asked })
+		if !ok || v.prefix == "" {
+			return named
+		}
+		named = slices.DeleteFunc(named, func(n string) bool { return !strings.Contains(n, ":") }) // short names are those of --platform
+		return slices.Concat(record.Each(v.drivers, func(d network.Driver) string { return d.Name }), []string{"all"}, named)
 	case "lab":
 		return platforms()[0].names()
 	}
