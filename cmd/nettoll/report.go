@@ -173,6 +173,8 @@ func readRun(path string, read func(string) (*record.File, error)) (*record.File
 		return nil, usagef("%s: no such run file", path)
 	case errors.Is(err, syscall.EISDIR):
 		return nil, usagef("%s: a folder is not a run file", path)
+	case errors.Is(err, fs.ErrPermission):
+		return nil, usagef("%s: this user may not read it", path)
 	case errors.Is(err, record.ErrNotRunFile) && strings.HasSuffix(path, ".gz"):
 		return nil, usagef("%s: it is compressed: gunzip -k %[1]s", path)
 	case errors.Is(err, record.ErrNotRunFile):
