@@ -253,10 +253,35 @@ func TestEndsClaimOnlyWhatIsKnown(t *testing.T) {
 		of := func(name string, e record.Endpoint) line {
 			return line{name: name, network: name, native: name == "host", rows: []*analysis.Row{{Endpoints: []record.Endpoint{e}}}}
 		}
-		s := section{group: &group{lines: []line{of("host", tt.base), of("bridge", tt.ends)}}}
+		s := section{Word: "host", group: &group{lines: []line{of("host", tt.base), of("bridge", tt.ends)}}}
 		got := s.Facts()[1]
-		if !slices.Equal(got.Offloads, tt.left) || got.SameOffloads != tt.same || got.SameParameters {
+		if !slices.Equal(got.Offloads, tt.left) || (got.OffloadsAs == "host") != tt.same || got.ParametersAs != "" {
 			t.Errorf("%s: %+v", tt.name, got)
+		}
+	}
+}
+
+// TestEndsOfTheBaseline checks that an end of the baseline is described once if the other end is set up like it.
+func TestEndsOfTheBaseline(t *testing.T) {
+	client := record.Endpoint{Role: "client", Offloads: map[string]bool{"tso": true}, Sysctls: map[string]string{"net.ipv4.tcp_sack": "1"}}
+	alike, other := client, client
+	alike.Role, other.Role = "server", "server"
+	other.Offloads = map[string]bool{"tso": false}
+	for name, tt := range map[string]struct {
+		server   record.Endpoint
+		offloads []marked
+		as       string
+	}{
+		"alike":   {alike, nil, "client"},
+		"another": {other, []marked{{Text: "tso", Off: true, Same: true}}, ""},
+	} {
+		native := line{name: "host", network: "host", native: true, rows: []*analysis.Row{{Endpoints: []record.Endpoint{client, tt.server}}}}
+		ends := (&section{Word: "host", group: &group{lines: []line{native}}}).Facts()
+		if len(ends[0].Offloads) != 1 || len(ends[0].Parameters) != 1 {
+			t.Errorf("%s: the client: %+v", name, ends[0])
+		}
+		if got := ends[1]; !slices.Equal(got.Offloads, tt.offloads) || got.OffloadsAs != tt.as || got.Parameters != nil || got.ParametersAs != "client" {
+			t.Errorf("%s: the server: %+v", name, got)
 		}
 	}
 }

@@ -286,8 +286,8 @@ type endpointView struct {
 	Device, Address      string
 	MTU, Qdisc, CPUs     marked
 	Offloads, Parameters []marked
-	// All offloads, or parameters, are the same as the baseline's, and are left out.
-	SameOffloads, SameParameters bool
+	// What all offloads, or parameters, are the same as, and left out for: the baseline's, or those of its first end. Otherwise empty.
+	OffloadsAs, ParametersAs string
 }
 
 // marked is a value next to the baseline's. If either of them is not known, it neither differs nor is the same.
@@ -309,7 +309,8 @@ func (s *section) Facts() (all []endpointView) {
 			base, baseUsed = endpoints(n), inUse(n)
 		}
 		seen := map[string]int{} // ends of a role: each is compared with that in its place
-		for _, e := range endpoints(l) {
+		first := len(all)
+		for i, e := range endpoints(l) {
 			b, alike := e, record.Those(base, func(n record.Endpoint) bool { return n.Role == e.Role })
 			found := len(alike) > 0
 			if found {
@@ -317,8 +318,11 @@ func (s *section) Facts() (all []endpointView) {
 			}
 			seen[e.Role]++
 			v := newEndpoint(l.name, e, b, used, baseUsed)
-			if !l.native && found {
-				v.onlyDifferent()
+			switch {
+			case !l.native && found:
+				v.onlyDifferent(s.Word)
+			case l.native && i > 0:
+				v.unlike(all[first])
 			}
 			all = append(all, v)
 		}
@@ -327,13 +331,28 @@ func (s *section) Facts() (all []endpointView) {
 }
 
 // onlyDifferent removes offloads and parameters that are the same as the baseline's.
-func (v *endpointView) onlyDifferent() {
-	reduced := func(all []marked) (left []marked, same bool) {
+func (v *endpointView) onlyDifferent(baseline string) {
+	reduced := func(all []marked) (left []marked, as string) {
 		left = record.Those(all, func(m marked) bool { return !m.Same })
-		return left, len(all) > 0 && len(left) == 0
+		if len(all) > 0 && len(left) == 0 {
+			as = baseline
+		}
+		return left, as
 	}
-	v.Offloads, v.SameOffloads = reduced(v.Offloads)
-	v.Parameters, v.SameParameters = reduced(v.Parameters)
+	v.Offloads, v.OffloadsAs = reduced(v.Offloads)
+	v.Parameters, v.ParametersAs = reduced(v.Parameters)
+}
+
+// unlike removes offloads, or parameters, if all are the same as those of the network's first end.
+func (v *endpointView) unlike(first endpointView) {
+	reduced := func(all, those []marked) ([]marked, string) {
+		if len(all) == 0 || !slices.Equal(all, those) {
+			return all, ""
+		}
+		return nil, first.Role
+	}
+	v.Offloads, v.OffloadsAs = reduced(v.Offloads, first.Offloads)
+	v.Parameters, v.ParametersAs = reduced(v.Parameters, first.Parameters)
 }
 
 func endpoints(l line) []record.Endpoint {
