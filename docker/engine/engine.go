@@ -302,9 +302,14 @@ func (e *Engine) describe() string {
 	if known := e.says.Load(); known != nil {
 		return *known
 	}
-	ctx, cancel := asking()
+	ctx, cancel := e.asking()
 	defer cancel()
 	res, err := e.Client.Info(ctx, client.InfoOptions{})
+	e.heard(err)
+	podman := ""
+	if err == nil {
+		podman, err = e.Podman(ctx)
+	}
 	if err != nil {
 		return ""
 	}
@@ -313,8 +318,8 @@ func (e *Engine) describe() string {
 		firewall = i.FirewallBackend.Driver
 	}
 	text := "Docker Engine " + i.ServerVersion
-	if v, _ := e.Podman(ctx); v != "" {
-		text = "Podman " + v
+	if podman != "" {
+		text = "Podman " + podman
 	}
 	for _, f := range [][2]string{{"storage", i.Driver}, {"runtime", i.DefaultRuntime}, {"firewall", firewall}, {"cgroup", i.CgroupVersion}} {
 		if f[1] != "" {
