@@ -6,6 +6,7 @@ import (
 	"iter"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"nettoll/analysis"
 	"nettoll/record"
@@ -113,11 +114,9 @@ func inert(cell string) string {
 		return cell
 	}
 	cell = Printable(cell)
-	for _, first := range strings.TrimLeft(cell, " \u00a0") {
-		if strings.ContainsRune("=+-@＝＋－＠", first) { // some accept the full-width ones, too
-			return "'" + cell
-		}
-		break
+	first, _ := utf8.DecodeRuneInString(strings.TrimLeft(cell, " \u00a0"))
+	if strings.ContainsRune("=+-@＝＋－＠", first) { // some accept the full-width ones, too
+		return "'" + cell
 	}
 	return cell
 }

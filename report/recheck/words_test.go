@@ -237,7 +237,7 @@ func checkRunSentences(t *testing.T, name, text string, o object) {
 			continue
 		}
 		start := strings.LastIndex(text[:at], "\n") + 1
-		sentence, _, _ := strings.Cut(text[start:], "\n")
+		var sentence string
 		if begins != "Stopped at" {
 			sentence = text[max(start, at-8):at] + strings.SplitN(text[at:], "\n", 2)[0]
 		} else {
