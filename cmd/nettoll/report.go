@@ -174,7 +174,7 @@ func readRun(path string, read func(string) (*record.File, error)) (*record.File
 	case errors.Is(err, syscall.EISDIR):
 		return nil, usagef("%s: a folder is not a run file", path)
 	case errors.Is(err, fs.ErrPermission):
-		return nil, usagef("%s: this user may not read it", path)
+		return nil, usagef("%s: permission denied", path)
 	case errors.Is(err, record.ErrNotRunFile) && strings.HasSuffix(path, ".gz"):
 		return nil, usagef("%s: it is compressed: gunzip -k %[1]s", path)
 	case errors.Is(err, record.ErrNotRunFile):
