@@ -130,17 +130,40 @@ func TestUnused(t *testing.T) {
 		return p
 	}
 	before, after := read(), read()
-	idle, worked := turnUse{from: edge{daemons: []sampler.ProcessTime{before}}, to: edge{daemons: []sampler.ProcessTime{before}}}, turnUse{}
-	worked.from, worked.to = idle.from, edge{daemons: []sampler.ProcessTime{after}}
-	of := func(payload uint64, turns ...turnUse) string {
-		w := &watcher{daemons: []network.Daemon{{Name: "daemon 7"}}, turns: turns}
-		return w.unused(payload)
+	const window = time.Second
+	began := time.Now()
+	turn := func(used sampler.ProcessTime, watched time.Duration) turnUse {
+		at := func(when time.Time, p sampler.ProcessTime) edge {
+			return edge{at: when, daemons: []sampler.ProcessTime{p}}
+		}
+		return turnUse{from: at(began, before), to: at(began.Add(watched), used)}
 	}
-	if got := of(1, worked) + of(1, idle, worked) + of(0, idle) + (&watcher{turns: []turnUse{idle}}).unused(1); got != "" {
-		t.Error(got)
+	idle, worked, late := turn(before, window), turn(after, window), turn(before, window/3)
+	const none = "path not proved: the payload should cross daemon 7, and no CPU time was used there"
+	const much = 2*heldBySockets + 1
+	for name, tt := range map[string]struct {
+		payload uint64
+		turns   []turnUse
+		wrong   string
+		unknown string
+	}{
+		"worked":            {much, []turnUse{worked}, "", ""},
+		"worked once":       {much, []turnUse{idle, worked}, "", ""},
+		"nothing to do":     {0, []turnUse{idle}, "", ""},
+		"idle":              {much, []turnUse{idle}, none, ""},
+		"idle in turns":     {1, []turnUse{idle, idle}, none, ""},
+		"queued before":     {much - 1, []turnUse{idle}, "", "sockets can hold the 134217728 bytes that arrived"},
+		"watched too late":  {much, []turnUse{late}, "", "that was only 333.333ms"},
+		"late, and it used": {much, []turnUse{turn(after, window/3)}, "", ""},
+	} {
+		w := &watcher{daemons: []network.Daemon{{Name: "daemon 7"}}, turns: tt.turns}
+		wrong, err := w.unused(tt.payload, 2, window.Seconds())
+		if wrong != tt.wrong || (err != nil) != (tt.unknown != "") || err != nil && !strings.Contains(err.Error(), tt.unknown) {
+			t.Errorf("%s: %q, %v", name, wrong, err)
+		}
 	}
-	if got, want := of(1, idle, idle), "path not proved: the payload should cross daemon 7, and no CPU time was used there"; got != want {
-		t.Errorf("%q, want %q", got, want)
+	if wrong, err := (&watcher{turns: []turnUse{idle}}).unused(much, 1, 1); wrong != "" || err != nil {
+		t.Errorf("without daemons: %q, %v", wrong, err)
 	}
 }
 

@@ -235,6 +235,10 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	if t.Path, err = p.finish(ctx, crossed); err != nil {
 		return fmt.Errorf("prove path: %w", err)
 	}
+	unused, err := a.watch.unused(res.Bytes, len(res.Flows), res.Window.Seconds())
+	if err != nil {
+		return err
+	}
 	after, err := s.read(ctx, links)
 	if err != nil {
 		return err
@@ -289,7 +293,7 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	t.Warnings = append(t.Warnings, s.r.shares(t.Endpoints)...)
 	t.Warnings = append(t.Warnings, farFromCard(t.Endpoints)...)
 	t.Status = record.OK
-	if wrong := cmp.Or(verdict(t.Path), astray(t.Endpoints, t.Path), a.watch.unused(res.Bytes), unshaped(t, s.topo.Underlay, res.Bytes, len(a.watch.turns)), changed(p, a.before, after, s.bridge),
+	if wrong := cmp.Or(verdict(t.Path), astray(t.Endpoints, t.Path), unused, unshaped(t, s.topo.Underlay, res.Bytes, len(a.watch.turns)), changed(p, a.before, after, s.bridge),
 		s.altered(p, t.Endpoints, ends), unexpected, a.uncontrolled(res)); wrong != "" {
 		t.Status, t.Reason = record.Invalid, wrong
 	}

@@ -243,22 +243,35 @@ func (w *watcher) use(window, idle float64) (record.CPUUse, []record.Warning, er
 	return use, doubts, nil
 }
 
-// unused names daemons that should have carried a payload, and have used no CPU time from the first window to the last, or returns "".
-func (w *watcher) unused(payload uint64) string {
+// heldBySockets is more bytes than the sockets of one flow hold behind a daemon, of which the kernel's limits are 4 and 32 MB.
+const heldBySockets = 64 << 20
+
+// unused names daemons that should have carried a payload of some flows, and have used no CPU time from the first window to the last, or
+// returns "". The error says why a whole trial does not tell: on a busy machine, daemons may not run in a short window, or are
+// read when it is nearly over.
+func (w *watcher) unused(payload uint64, flows int, window float64) (wrong string, unknown error) {
 	if payload == 0 || len(w.daemons) == 0 || len(w.turns) == 0 {
-		return ""
+		return "", nil
 	}
 	from, to := w.turns[0].from, w.turns[len(w.turns)-1].to
 	for i, d := range w.daemons {
 		if sampler.Between(d.Name, from.daemons[i], to.daemons[i], 1).Total() > 0 {
-			return ""
+			return "", nil
 		}
 	}
 	which := w.daemons[0].Name
 	if n := len(w.daemons); n > 1 {
 		which = fmt.Sprintf("%s or others (%d in all)", which, n)
 	}
-	return "path not proved: the payload should cross " + which + ", and no CPU time was used there"
+	if len(w.turns) == 1 {
+		switch watched := to.at.Sub(from.at); {
+		case watched < seconds(window)/2:
+			return "", fmt.Errorf("it is not known whether the payload crossed %s: no CPU time was used there while it was watched, but that was only %v", which, watched.Round(time.Microsecond))
+		case payload <= heldBySockets*uint64(max(1, flows)):
+			return "", fmt.Errorf("it is not known whether the payload crossed %s: no CPU time was used there in the window, but sockets can hold the %d bytes that arrived", which, payload)
+		}
+	}
+	return "path not proved: the payload should cross " + which + ", and no CPU time was used there", nil
 }
 
 // ofNodes returns the CPU time of the daemons of nodes between the edges of turns, scaled in proportion to the time: most of
