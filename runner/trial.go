@@ -235,10 +235,6 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	if t.Path, err = p.finish(ctx, crossed); err != nil {
 		return fmt.Errorf("prove path: %w", err)
 	}
-	unused, err := a.watch.unused(res.Bytes, len(res.Flows), res.Window.Seconds())
-	if err != nil {
-		return err
-	}
 	after, err := s.read(ctx, links)
 	if err != nil {
 		return err
@@ -251,6 +247,10 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	idle, watched := a.at.idle()
 	idle = max(0, idle)
 	use, doubts, err := a.watch.use(res.Window.Seconds(), idle)
+	if err != nil {
+		return err
+	}
+	unused, err := a.watch.unused(res.Bytes, len(res.Flows), res.Window.Seconds())
 	if err != nil {
 		return err
 	}
