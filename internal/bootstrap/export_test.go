@@ -2,8 +2,8 @@ package bootstrap
 
 import "time"
 
-// ServeFor is Serve with another silence, and without the end of the program.
-var ServeFor = serve
+// WatchIn is Watch with another way to end the program.
+var WatchIn = watch
 
 // ScriptIn is Script with other folders.
 func ScriptIn(mark string, places string) string { return scriptIn(mark, places) }

@@ -2,6 +2,7 @@ package bootstrap
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
@@ -34,10 +35,8 @@ func Pack(file string) (*Program, error) {
 	}
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	if _, err := w.Write(text); err != nil {
-		return nil, fmt.Errorf("compress %s: %w", file, err)
-	}
-	if err := w.Close(); err != nil {
+	_, err = w.Write(text)
+	if err := cmp.Or(err, w.Close()); err != nil {
 		return nil, fmt.Errorf("compress %s: %w", file, err)
 	}
 	sum := sha256.Sum256(text)

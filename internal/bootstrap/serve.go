@@ -46,14 +46,10 @@ func Serve(mark string, in io.Reader, out io.Writer, handlers func(context.Conte
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 		_ = os.Unsetenv(WatchEnv)
 	}
-	return serve(mark, in, out, handlers, Silence, func() { os.Exit(1) })
-}
-
-func serve(mark string, in io.Reader, out io.Writer, handlers func(context.Context) map[string]agent.Handler, silence time.Duration, exit func()) error {
 	if _, err := fmt.Fprintf(out, "%s %s\n", mark, saysHello); err != nil {
 		return err
 	}
-	return watched(in, out, handlers, silence, exit)
+	return Watch(Silence, in, out, handlers)
 }
 
 // Watched returns the arguments of an agent that need not be sent, and ends when it has heard nothing for so long.
@@ -70,10 +66,10 @@ func IsWatched(args []string) (silence time.Duration, is bool) {
 
 // Watch is such an agent: it serves handlers on its standard input and output, until the input ends or is silent.
 func Watch(silence time.Duration, in io.Reader, out io.Writer, handlers func(context.Context) map[string]agent.Handler) error {
-	return watched(in, out, handlers, silence, func() { os.Exit(1) })
+	return watch(silence, in, out, handlers, func() { os.Exit(1) })
 }
 
-func watched(in io.Reader, out io.Writer, handlers func(context.Context) map[string]agent.Handler, silence time.Duration, exit func()) error {
+func watch(silence time.Duration, in io.Reader, out io.Writer, handlers func(context.Context) map[string]agent.Handler, exit func()) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	// What the handlers have started ends as soon as the input does: some of their answers wait for it.
