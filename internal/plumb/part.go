@@ -45,22 +45,8 @@ type Built struct {
 	Crossed map[int][]string
 	// Counters are what counts the payload of the containers besides devices, in the order of the path.
 	Counters []Counter
-	// Outside is the router's device on the segment that the machines share, if the router is an end of the traffic.
-	Outside Outside
-}
-
-// Outside is a device and its addresses.
-type Outside struct {
-	Device       string
-	Addr4, Addr6 netip.Addr
-}
-
-// Addr returns the address of an IP version.
-func (o Outside) Addr(f network.Family) netip.Addr {
-	if f == network.IPv6 {
-		return o.Addr6
-	}
-	return o.Addr4
+	// Outside is how the router is on the segment that the machines share, if it is an end of the traffic.
+	Outside platform.Uplink
 }
 
 // Counter counts the payload of a container and is no device, such as rules. The machine's agent reads it.
@@ -295,24 +281,22 @@ func below(all []nl.Interface, device string) []string {
 	return names
 }
 
-// External returns the address of a number that the namespace that stands for machine i has on the segment that the
-// machines share, with that segment's prefix. Networks that can stand at once use different numbers.
-func External(i, number int, six bool) netip.Prefix {
-	bits := 16
-	if six {
-		bits = 64
+// Outside returns how the namespace that stands for a machine is on the segment that the machines share: by a device with the
+// external addresses of a number. Networks that can stand at once use different numbers.
+func (h *Host) Outside(device string, number int) platform.Uplink {
+	return platform.Uplink{
+		Device: device, MTU: h.Uplink().MTU,
+		Addr4: netip.PrefixFrom(ExternalAddr(h.Index, number, false), 16), Addr6: netip.PrefixFrom(ExternalAddr(h.Index, number, true), 64),
 	}
-	return netip.PrefixFrom(ExternalAddr(i, number, six), bits)
 }
 
-// Join gives the namespace that stands for a machine a device on the machine's uplink, with the external addresses of a
-// number. It does not change the machine.
+// Join gives the namespace that stands for a machine the device of its Outside, on the machine's uplink. It does not change
+// the machine.
 func (h *Host) Join(device string, number int) error {
 	child := &netlink.Macvlan{LinkAttrs: nl.Attrs(device, 0), Mode: netlink.MACVLAN_MODE_BRIDGE}
 	if err := h.AddOver(child, func(uplink netlink.Link) { child.ParentIndex = uplink.Attrs().Index }); err != nil {
 		return err
 	}
-	return nl.With(h.NS, func(n *nl.NS) error {
-		return n.UpAs(device, External(h.Index, number, false), External(h.Index, number, true))
-	})
+	at := h.Outside(device, number)
+	return nl.With(h.NS, func(n *nl.NS) error { return n.UpAs(device, at.Addr4, at.Addr6) })
 }

@@ -63,7 +63,7 @@ func publishedPart(ctx context.Context, s *plumb.Site, h *plumb.Host) (b plumb.B
 	if err := h.Join(way, number); err != nil {
 		return b, err
 	}
-	b.Outside = plumb.Outside{Device: way, Addr4: plumb.ExternalAddr(h.Index, number, false), Addr6: plumb.ExternalAddr(h.Index, number, true)}
+	b.Outside = h.Outside(way, number)
 	if len(h.Nodes) == 0 {
 		return b, nil
 	}
@@ -89,7 +89,7 @@ func publishedPart(ctx context.Context, s *plumb.Site, h *plumb.Host) (b plumb.B
 	for i, n := range h.Nodes {
 		first, last := s.Topo.Ports(i)
 		for _, f := range families {
-			translated, accepted := rules.Publish(n, b.Outside.Addr(f), first, last)
+			translated, accepted := rules.Publish(n, b.Outside.Addr(f == network.IPv6).Addr(), first, last)
 			if dnat[key{n, f == network.IPv6}] = translated; i < s.Topo.Servers { // after these come neighbours, which nobody sends to
 				accept[f] = append(accept[f], accepted...)
 			}

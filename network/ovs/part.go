@@ -85,11 +85,7 @@ func (p *parts) builder(v variant, number int) plumb.Builder {
 			return b, err
 		}
 		for _, one := range s.Hosts {
-			uplink := platform.Uplink{
-				Device: way, MTU: h.Uplink().MTU,
-				Addr4: plumb.External(one.Index, number, false), Addr6: plumb.External(one.Index, number, true),
-			}
-			one.Host, one.Apart = &joined{one.Host, one.NS, uplink}, false
+			one.Host, one.Apart = &joined{one.Host, one.NS, one.Outside(way, number)}, false
 		}
 		made := &build{tech: v, Network: &plumb.Network{Site: s, Programs: found}, vswitches: []*vswitch{{host: h, programs: found, tied: true}}}
 		dir, err := daemon.Detached(&s.Stack)

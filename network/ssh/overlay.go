@@ -235,11 +235,13 @@ func (n *build) publish(built []plumb.Built, routers []remote.Container) {
 		at := built[h.Index].Outside
 		n.Clients = append(n.Clients, &plumb.Node{
 			Endpoint: &routers[h.Index], Devices: devicesIn(routers[h.Index]), Host: h, Index: len(h.Nodes) + i,
-			Device: at.Device, Addr4: at.Addr4, Addr6: at.Addr6,
+			Device: at.Device, Addr4: at.Addr4.Addr(), Addr6: at.Addr6.Addr(),
 		})
 	}
 	n.Translated = true
-	n.Reach = func(_, to *plumb.Node, f network.Family) netip.Addr { return built[to.Host.Index].Outside.Addr(f) }
+	n.Reach = func(_, to *plumb.Node, f network.Family) netip.Addr {
+		return built[to.Host.Index].Outside.Addr(f == network.IPv6).Addr()
+	}
 }
 
 // counted returns what an agent counts as a hop.
