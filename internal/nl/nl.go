@@ -250,7 +250,7 @@ func (n *NS) Addr(device string, all ...netip.Prefix) error {
 }
 
 func (n *NS) addr(device string, p netip.Prefix) error {
-	a := &netlink.Addr{IPNet: ipNet(p)}
+	a := &netlink.Addr{IPNet: IPNet(p)}
 	if p.Addr().Is6() {
 		a.Flags = unix.IFA_F_NODAD
 	}
@@ -268,7 +268,7 @@ func (n *NS) addr(device string, p netip.Prefix) error {
 // Unaddr removes an address from a device. It is not an error if the device does not have it.
 func (n *NS) Unaddr(device string, p netip.Prefix) error {
 	err := n.change(device, fmt.Sprintf("remove address %s from %s", p, device), func(l netlink.Link) error {
-		return n.AddrDel(l, &netlink.Addr{IPNet: ipNet(p)})
+		return n.AddrDel(l, &netlink.Addr{IPNet: IPNet(p)})
 	})
 	return unless(err, unix.EADDRNOTAVAIL)
 }
@@ -301,6 +301,7 @@ func (n *NS) Forget(device string, a netip.Addr) error {
 	return unless(err, unix.ENOENT)
 }
 
-func ipNet(p netip.Prefix) *net.IPNet {
+// IPNet returns a prefix as package net has it.
+func IPNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }

@@ -23,7 +23,7 @@ func Default(six bool) netip.Prefix {
 
 // Route adds a route to dst over device, via the gateway if it is valid.
 func (n *NS) Route(dst netip.Prefix, via netip.Addr, device string) error {
-	r := &netlink.Route{Dst: ipNet(dst)}
+	r := &netlink.Route{Dst: IPNet(dst)}
 	if via.IsValid() {
 		r.Gw = via.AsSlice()
 	}
@@ -45,7 +45,7 @@ func (n *NS) Lead(device string, to ...netip.Prefix) error {
 // LinkRoute adds a route to a destination on the link of a device, without a gateway.
 func (n *NS) LinkRoute(dst netip.Prefix, device string) error {
 	return n.change(device, fmt.Sprintf("add route to %s dev %s", dst, device), func(l netlink.Link) error {
-		return n.RouteReplace(&netlink.Route{Dst: ipNet(dst), LinkIndex: l.Attrs().Index, Scope: netlink.SCOPE_LINK})
+		return n.RouteReplace(&netlink.Route{Dst: IPNet(dst), LinkIndex: l.Attrs().Index, Scope: netlink.SCOPE_LINK})
 	})
 }
 
@@ -56,7 +56,7 @@ func (n *NS) Unroute(dst netip.Prefix) error { return n.unroute(dst, netlink.SCO
 func (n *NS) UnlinkRoute(dst netip.Prefix) error { return n.unroute(dst, netlink.SCOPE_LINK) }
 
 func (n *NS) unroute(dst netip.Prefix, scope netlink.Scope) error {
-	err := again(func() error { return n.RouteDel(&netlink.Route{Dst: ipNet(dst), Scope: scope}) })
+	err := again(func() error { return n.RouteDel(&netlink.Route{Dst: IPNet(dst), Scope: scope}) })
 	err = unless(err, unix.ESRCH, unix.ENOENT) // no such route, or no such table
 	return wrap.Error(err, "remove route to %s", dst)
 }

@@ -102,13 +102,13 @@ func (e ESP) state() *netlink.XfrmState {
 	return &netlink.XfrmState{
 		Src: e.From.AsSlice(), Dst: e.To.AsSlice(), Proto: netlink.XFRM_PROTO_ESP, Mode: netlink.XFRM_MODE_TUNNEL,
 		Spi: int(e.SPI), Reqid: int(e.SPI), ReplayWindow: replayWindow,
-		Selector: &netlink.XfrmPolicy{Src: ipNet(e.Src), Dst: ipNet(e.Dst)},
+		Selector: &netlink.XfrmPolicy{Src: IPNet(e.Src), Dst: IPNet(e.Dst)},
 	}
 }
 
 func (e ESP) policy(dir netlink.Dir) *netlink.XfrmPolicy {
 	return &netlink.XfrmPolicy{
-		Src: ipNet(e.Src), Dst: ipNet(e.Dst), Dir: dir,
+		Src: IPNet(e.Src), Dst: IPNet(e.Dst), Dir: dir,
 		Tmpls: []netlink.XfrmPolicyTmpl{{
 			Src: e.From.AsSlice(), Dst: e.To.AsSlice(), Proto: netlink.XFRM_PROTO_ESP, Mode: netlink.XFRM_MODE_TUNNEL,
 			Reqid: int(e.SPI),

@@ -59,12 +59,8 @@ func peer(h *plumb.Host, at int, public wgtypes.Key) wgtypes.PeerConfig {
 		PublicKey:         public,
 		Endpoint:          net.UDPAddrFromAddrPort(netip.AddrPortFrom(h.OnUnderlay(false), uint16(at))),
 		ReplaceAllowedIPs: true,
-		AllowedIPs:        []net.IPNet{ipNet(plumb.Subnet(h.Index, false)), ipNet(plumb.Subnet(h.Index, true))},
+		AllowedIPs:        []net.IPNet{*nl.IPNet(plumb.Subnet(h.Index, false)), *nl.IPNet(plumb.Subnet(h.Index, true))},
 	}
-}
-
-func ipNet(p netip.Prefix) net.IPNet {
-	return net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }
 
 const (
