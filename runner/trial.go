@@ -250,10 +250,6 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	if err != nil {
 		return err
 	}
-	unused, err := a.watch.unused(res.Bytes, len(res.Flows), res.Window.Seconds())
-	if err != nil {
-		return err
-	}
 	use.Client, use.Server = res.Client, res.Server
 	use.Idle, use.Watched = idle, watched
 	if !overran(res) { // otherwise the daemons had more to do
@@ -293,11 +289,13 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	t.Warnings = append(t.Warnings, s.r.shares(t.Endpoints)...)
 	t.Warnings = append(t.Warnings, farFromCard(t.Endpoints)...)
 	t.Status = record.OK
+	unused, unknown := a.watch.unused(res.Bytes, len(res.Flows), res.Window.Seconds())
 	if wrong := cmp.Or(verdict(t.Path), astray(t.Endpoints, t.Path), unused, unshaped(t, s.topo.Underlay, res.Bytes, len(a.watch.turns)), changed(p, a.before, after, s.bridge),
 		s.altered(p, t.Endpoints, ends), unexpected, a.uncontrolled(res)); wrong != "" {
 		t.Status, t.Reason = record.Invalid, wrong
+		return nil
 	}
-	return nil
+	return unknown
 }
 
 // describePath notes what was found of the path, what of it is not proved, and how the network was built. It returns what is

@@ -4,15 +4,39 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/record"
+	"nettoll/sampler"
 	"nettoll/workload"
 )
+
+// idler is a daemon that uses no CPU time.
+func idler(t *testing.T) []network.Daemon {
+	t.Helper()
+	cmd := exec.Command("sleep", "600")
+	iferr.Fatal(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	for used := -1.0; ; { // until it sleeps
+		now, _ := sampler.CPUTime(cmd.Process.Pid)
+		if now == used {
+			break
+		}
+		used = now
+		time.Sleep(50 * time.Millisecond)
+	}
+	return []network.Daemon{{Name: "idler", Host: "h1", PID: cmd.Process.Pid}}
+}
 
 // TestTrialFailsWithOneLineThatSaysWhy makes tools, networks and cells fail.
 func TestTrialFailsWithOneLineThatSaysWhy(t *testing.T) {
@@ -21,6 +45,7 @@ func TestTrialFailsWithOneLineThatSaysWhy(t *testing.T) {
 			return workload.Result{Metrics: map[string]record.Metric{record.Throughput: {Value: 1}}}, run(ctx, job)
 		}
 	}
+	idle := idler(t)
 	for _, c := range []struct {
 		name, want string
 		fault      func(*bench, *way)
@@ -56,6 +81,7 @@ func TestTrialFailsWithOneLineThatSaysWhy(t *testing.T) {
 		{"impossible underlay", `"fast" is not part of a shape`, func(b *bench, _ *way) { b.Cells[0].Underlay = "fast,slow" }},
 		{"underlay without a shape", "underlay fast has no shape; write its rate, as in fast:rate=1gbit", func(b *bench, _ *way) { b.Cells[0].Underlay = "fast" }},
 		{"daemon has died", "CPU time of process 4194303", func(_ *bench, f *way) { f.daemons = []network.Daemon{{Name: "ghost", Host: "h1", PID: 1<<22 - 1}} }},
+		{"daemon did not run", "it is not known whether the payload crossed idler: no CPU time was used there in the window", func(_ *bench, f *way) { f.daemons = idle }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -80,13 +106,15 @@ func TestTrialFailsWithOneLineThatSaysWhy(t *testing.T) {
 	}
 }
 
+// It is not left open because a daemon that should have carried the payload does not tell.
 func TestPayloadThatCannotHaveCrossedIsInvalid(t *testing.T) {
+	idle := idler(t)
 	for want, change := range map[string]func(*workload.Result){
 		"path not proved: 1000 bytes crossed h1/br0, the payload was 5000":                  func(r *workload.Result) { r.Crossed[0].Bytes = 5000 }, // 1000 of them crossed
 		"the link should let through 1 Mbit/s, and 80 Mbit/s of payload crossed it: it is ": func(r *workload.Result) { r.Bytes = 10e6 },
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			b := newBench(&way{name: "bridge"})
+			b := newBench(&way{name: "bridge", daemons: idle})
 			b.Cells[0].Hosts, b.Cells[0].Underlay = 2, "rate=1mbit"
 			b.Settings.MaxRounds = 1
 			b.tool.change = func(_ int64, r *workload.Result) { change(r) }
