@@ -533,11 +533,7 @@ func runDoubts(f *record.File, res Result, in circumstances) (out warnings) {
 	}
 	// If a run has too few rounds for any comparison at all, rows report that.
 	if m, most := res.Multiplicity, res.mostRounds(); m.NotKnown > 0 && most >= record.LeastRounds(1, res.Level) && most < m.Least {
-		advice := in.more(m.Least + in.last - most)
-		if m.Tested() > 1 {
-			advice += ", or make fewer comparisons"
-		}
-		out.add(WarnShort, advice,
+		out.add(WarnShort, in.more(m.Least+in.last-most)+", or make fewer comparisons",
 			"%d rounds are too few to call anything different: among %d comparisons no difference, however large, is certain with fewer than %d", most, m.Tested(), m.Least)
 	}
 	if slices.ContainsFunc(res.Scenarios, func(s Scenario) bool { return s.Cell.Placement == record.PlacementFree }) {
