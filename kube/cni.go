@@ -29,6 +29,7 @@ type cni struct {
 	// tunnel returns the device that leads to the pods of other nodes; nil: they are reached by the uplink, without
 	// encapsulation.
 	tunnel func(six bool) string
+	link   string // its kind, as the kernel names it
 	wire   string // a filter of its packets on the underlay
 	// plugin is the configuration of what connects a pod to its node; nil: CNI's bridge plugin does.
 	plugin func(*Node) fields
@@ -46,6 +47,7 @@ var cnis = map[string]cni{
 	record.CNIFlannel: {
 		about: "flannel (VXLAN)", programs: []daemon.Program{flanneld.Program},
 		prepare: (*Cluster).admitFlannel, connect: (*Node).flannel,
+		link: "vxlan",
 		tunnel: func(six bool) string {
 			if six {
 				return "flannel-v6.1"
@@ -76,6 +78,9 @@ func (c *Cluster) Tunnel(six bool) (device, wire string) {
 	}
 	return "", ""
 }
+
+// TunnelKind returns the kind of that device, as the kernel names it.
+func (c *Cluster) TunnelKind() string { return c.cni().link }
 
 // Bridge returns the bridge of each node that its pods are connected to; empty: packets to and from pods are routed.
 func (c *Cluster) Bridge() string {

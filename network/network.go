@@ -246,6 +246,14 @@ type Hop struct {
 	// Device is equal for hops that count the same device, which several networks of one machine can cross; "" for
 	// other hops, and where the device is only this network's.
 	Device string
+	// Link is the kind of device that it must be, as the kernel names it, such as "vxlan"; "" is any. A name alone proves nothing.
+	Link string
+	// Meets names the hop, if it is on the path, whose device is the other end of this one, or the one below it.
+	Meets string
+	// Master is the index of the bridge that the device must be a port of; 0 is any, or none.
+	Master int
+	// Adds is how many bytes each packet of the path has there that it has not at its ends: the headers of a tunnel.
+	Adds int
 	// Common means that others use it, too, and that other networks' payload can cross it although their paths do not name
 	// it, as with the network card of a machine.
 	Common bool
@@ -295,6 +303,19 @@ const (
 	Connection HopKind = "connection" // counts one packet for each new connection, as NAT rules do
 	Proxy      HopKind = "process"    // counts bytes that a user-space process carried
 )
+
+// Tunnels reports whether devices of a kind encapsulate packets.
+func Tunnels(kind string) bool {
+	_, ok := Overheads[kind]
+	return ok
+}
+
+// Overheads are the bytes that each kind of tunnel adds to a packet, over IPv4 unless it needs IPv6, by the names of the kinds that the
+// kernel and the netlink library have. 0 is not known: it depends on the program behind the device.
+var Overheads = map[string]int{
+	"vxlan": 50, "geneve": 50, "bareudp": 28, "gretap": 38, "gre": 24, "ipip": 20, "sit": 20, "ip6tnl": 40, "ip6gre": 44, "ip6gretap": 58,
+	"wireguard": 60, "vti": 0, "vti6": 0, "xfrm": 0, "tun": 0, "tuntap": 0,
+}
 
 // Count is what has crossed a hop, and how the device was attached when it was read.
 type Count struct {

@@ -220,19 +220,6 @@ type device struct {
 
 func (d device) String() string { return d.host + "/" + d.name }
 
-// overheads are the bytes that each kind of tunnel adds to a packet, over IPv4 unless it needs IPv6,
-// by the kernel's names of the kinds. The overhead of programs behind a tun device is not known.
-var overheads = map[string]int{
-	"vxlan": 50, "geneve": 50, "gretap": 38, "gre": 24, "ipip": 20, "sit": 20, "ip6tnl": 40, "ip6gre": 44,
-	"wireguard": 60, "tun": 0, "tuntap": 0,
-}
-
-// tunnel reports whether a device encapsulates packets.
-func (d device) tunnel() bool {
-	_, ok := overheads[d.kind]
-	return ok
-}
-
 // devices returns the devices of all hosts that can be read, which it reads once per network.
 func (s *session) devices() (map[string]device, error) {
 	if s.known != nil {
@@ -334,8 +321,8 @@ func (ev evidence) narrowest() (by device, size int) {
 	}
 	for _, d := range ev.path {
 		wide(d, d.mtu)
-		if up, ok := ev.uplinks[d.host]; ok && up != d && overheads[d.kind] > 0 {
-			wide(d, up.mtu-overheads[d.kind])
+		if up, ok := ev.uplinks[d.host]; ok && up != d && network.Overheads[d.kind] > 0 {
+			wide(d, up.mtu-network.Overheads[d.kind])
 		}
 	}
 	for _, e := range ev.ends {
@@ -351,14 +338,14 @@ func (ev evidence) narrowest() (by device, size int) {
 func (ev evidence) nested() (inner, outer device, ok bool) {
 	for _, path := range ev.paths {
 		for i, d := range path {
-			if !d.tunnel() {
+			if !network.Tunnels(d.kind) {
 				continue
 			}
-			if up := ev.uplinks[d.host]; up.tunnel() && up != d {
+			if up := ev.uplinks[d.host]; network.Tunnels(up.kind) && up != d {
 				return d, up, true
 			}
 			for _, other := range path[i+1:] {
-				if other.host == d.host && other != d && other.tunnel() {
+				if other.host == d.host && other != d && network.Tunnels(other.kind) {
 					return d, other, true
 				}
 			}

@@ -25,6 +25,7 @@ type proof struct {
 	after  []network.Count // at the last reading
 	pairs  [][]int         // for each hop, the pairs whose payload must cross it
 	ends   []int           // for each pair, its first hop
+	lasts  []int           // for each pair, its last hop
 	from   []string        // for each pair, the client's host; nil: all are on one
 	spans  []span          // the turns of the network; nil: it is not measured in turns
 	found  []network.Hop   // those with May that the payload crossed
@@ -61,6 +62,9 @@ func begin(ctx context.Context, paths [][]network.Hop) (*proof, error) {
 			p.pairs[i] = append(p.pairs[i], pair)
 			if n == 0 {
 				p.ends = append(p.ends, i)
+			}
+			if n == len(hops)-1 {
+				p.lasts = append(p.lasts, i)
 			}
 		}
 	}
@@ -384,6 +388,9 @@ func (p *proof) judge(after []network.Count, pairs []workload.Crossed) ([]record
 		if r.OK && h.Kind == network.Device && !h.Absent && !h.Packs {
 			p.eachWay(&r, grown, sum)
 		}
+		if r.OK {
+			p.between(&r, i, after)
+		}
 		out[i], all = r, all && r.OK
 	}
 	return out, all
@@ -458,7 +465,7 @@ func verdict(hops []record.Hop) string {
 		case h.Fewer != nil:
 			return fmt.Sprintf("path not proved: %d %s crossed %s in one of the two directions, at least %d must have", *h.Fewer, h.Unit, h.Name, h.Need)
 		case h.Unit == "packets":
-			return fmt.Sprintf("path not proved: %d packets crossed %s, there were %d transactions", h.Packets, h.Name, h.Need)
+			return fmt.Sprintf("path not proved: %d packets crossed %s, at least %d must have", h.Packets, h.Name, h.Need)
 		default:
 			return fmt.Sprintf("path not proved: %d bytes crossed %s, the payload was %d", h.Bytes, h.Name, h.Need)
 		}

@@ -127,6 +127,29 @@ func changed(p *proof, before, after reading, bridge func(host string, index int
 	return "the path changed during the trial: " + what
 }
 
+// misfit describes a device that is not of its kind, or not attached as the network says, or returns "". Nothing else than a name would
+// tell it from another one.
+func (p *proof) misfit() string {
+	hops, counts, _ := p.taken()
+	at := map[string]network.Joint{}
+	for i, h := range hops {
+		at[h.Name] = counts[i].At
+	}
+	for i, h := range hops {
+		own, other := counts[i].At, at[h.Meets]
+		switch {
+		case own == network.Joint{}: // it is no device, or there is none
+		case h.Link != "" && own.Kind != h.Link:
+			return fmt.Sprintf("wrong path: %s is of the kind %s, and should be of the kind %s", h.Name, own.Kind, h.Link)
+		case other.Index != 0 && own.Peer != other.Index:
+			return fmt.Sprintf("wrong path: %s is not connected to %s", h.Name, h.Meets)
+		case h.Master != 0 && own.Master != h.Master:
+			return fmt.Sprintf("wrong path: %s is not a port of its bridge", h.Name)
+		}
+	}
+	return ""
+}
+
 // taken returns the hops that the payload took, with their counts before and after the trial.
 func (p *proof) taken() (hops []network.Hop, was, is []network.Count) {
 	for i, h := range p.hops {

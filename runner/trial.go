@@ -290,7 +290,7 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	t.Warnings = append(t.Warnings, farFromCard(t.Endpoints)...)
 	t.Status = record.OK
 	unused, unknown := a.watch.unused(res.Bytes, len(res.Flows), res.Window.Seconds())
-	if wrong := cmp.Or(verdict(t.Path), astray(t.Endpoints, t.Path), unused, unshaped(t, s.topo.Underlay, res.Bytes, len(a.watch.turns)), changed(p, a.before, after, s.bridge),
+	if wrong := cmp.Or(p.misfit(), verdict(t.Path), p.crowded(), astray(t.Endpoints, t.Path), unused, unshaped(t, s.topo.Underlay, res.Bytes, len(a.watch.turns)), changed(p, a.before, after, s.bridge),
 		s.altered(p, t.Endpoints, ends), unexpected, a.uncontrolled(res)); wrong != "" {
 		t.Status, t.Reason = record.Invalid, wrong
 		return nil

@@ -156,13 +156,13 @@ func (r Rules) Hop(f network.Family, nodes ...*plumb.Node) network.Hop {
 }
 
 // Path returns the paths between containers whose packets are routed and pass felix's rules. tunnel returns the device that
-// leads to other hosts, which may be empty; nil: there is none.
-func (r Rules) Path(tunnel func(six bool) string) func(from, to *plumb.Node, f network.Family) []network.Hop {
+// leads to other hosts, which may be empty, and link is its kind; nil: there is none.
+func (r Rules) Path(tunnel func(six bool) string, link string) func(from, to *plumb.Node, f network.Family) []network.Hop {
 	across := plumb.Across(func(at *plumb.Node, _ *plumb.Host, f network.Family) []network.Hop {
 		hops := []network.Hop{r.Hop(f, at)}
 		if tunnel != nil {
 			if device := tunnel(f == network.IPv6); device != "" {
-				hops = append(hops, at.Host.Hop(device))
+				hops = append(hops, at.Host.Hop(device, link))
 			}
 		}
 		return hops

@@ -32,7 +32,9 @@ func (s *Site) child(ctx context.Context, n *Node, device string, kind ChildKind
 	err := netns.Hold(n.NS, func(fd int) error {
 		return n.Host.onUplink(provisional, func(attrs netlink.LinkAttrs) netlink.Link {
 			attrs.Namespace = netlink.NsFd(fd)
-			return kind(attrs)
+			link := kind(attrs)
+			n.Link = link.Type()
+			return link
 		})
 	})
 	if err != nil {
@@ -102,5 +104,10 @@ func IPVlan(mode netlink.IPVlanMode) ChildKind {
 // ChildHops is the path between children of uplinks: siblings on one host do not use the uplink,
 // others do.
 func ChildHops(from, to *Node, _ network.Family) []network.Hop {
-	return slices.Concat([]network.Hop{from.Hop()}, UplinkHops(from.Host, to.Host), []network.Hop{to.Hop()})
+	ends := record.Each([]*Node{from, to}, func(n *Node) network.Hop {
+		h := n.Hop()
+		h.Meets = n.Host.UplinkHop().Name
+		return h
+	})
+	return slices.Concat(ends[:1], UplinkHops(from.Host, to.Host), ends[1:])
 }

@@ -1,6 +1,7 @@
 package plumb
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -107,16 +108,25 @@ func counted(d nl.Interface) network.Count {
 }
 
 // Hop returns the node's own device as a hop.
-func (n *Node) Hop() network.Hop { return deviceOf(n.Name(), n.NS, n.Devices, n.Device) }
-
-// PortHop returns the host's end of the node's veth pair as a hop.
-func (n *Node) PortHop() network.Hop {
-	hop := n.Host.Hop(n.Port)
-	if n.PortAs != "" {
-		hop.Name = n.Host.Name() + "/" + n.PortAs
+func (n *Node) Hop() network.Hop {
+	hop := deviceOf(n.Name(), n.NS, n.Devices, n.Device)
+	if hop.Link = n.Link; n.Port != "" && n.Link == Pair {
+		hop.Meets = n.portName()
 	}
 	return hop
 }
+
+// Pair is the kind of devices that are an end of a pair.
+const Pair = "veth"
+
+// PortHop returns the host's end of the node's veth pair as a hop.
+func (n *Node) PortHop() network.Hop {
+	hop := n.Host.Hop(n.Port, n.Link)
+	hop.Name, hop.Meets, hop.Master = n.portName(), n.Name()+"/"+n.Device, n.Master
+	return hop
+}
+
+func (n *Node) portName() string { return n.Host.Name() + "/" + cmp.Or(n.PortAs, n.Port) }
 
 // LoopbackHop returns the node's lo as a hop.
 func (n *Node) LoopbackHop() network.Hop { return deviceOf(n.Name(), n.NS, n.Devices, "lo") }
@@ -134,9 +144,10 @@ func LoopbackHops(from, _ *Node, _ network.Family) []network.Hop {
 	return []network.Hop{from.LoopbackHop()}
 }
 
-// Hop returns a device of the host as a hop.
-func (h *Host) Hop(device string) network.Hop {
+// Hop returns a device of the host as a hop. link is its kind, as the kernel names it; "" is not known.
+func (h *Host) Hop(device, link string) network.Hop {
 	hop := deviceOf(h.Name(), h.NS, h.Devices, device)
+	hop.Link = link
 	if h.NS == "" { // the host lists its devices itself: their names identify them
 		hop.Device = hop.Name
 	}
@@ -144,7 +155,7 @@ func (h *Host) Hop(device string) network.Hop {
 }
 
 // UplinkHop returns the host's device on the underlay as a hop.
-func (h *Host) UplinkHop() network.Hop { return h.Hop(h.Uplink().Device) }
+func (h *Host) UplinkHop() network.Hop { return h.Hop(h.Uplink().Device, "") }
 
 // UplinkHops returns the devices on the underlay, for hosts that have one. Payload between two hosts
 // crosses both devices; payload within a host must not cross its device.
@@ -165,7 +176,7 @@ func UplinkHops(from, to *Host) (hops []network.Hop) {
 func HostHops(from, to *Node, _ network.Family) []network.Hop {
 	hops := UplinkHops(from.Host, to.Host)
 	if from.Host == to.Host {
-		return append([]network.Hop{from.Host.Hop("lo")}, hops...)
+		return append([]network.Hop{from.Host.Hop("lo", "")}, hops...)
 	}
 	return hops
 }

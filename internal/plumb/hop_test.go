@@ -125,9 +125,9 @@ func TestPathsBetweenContainers(t *testing.T) {
 	}
 	side := func(at *plumb.Node, peer *plumb.Host, _ network.Family) []network.Hop {
 		if peer == at.Host {
-			return []network.Hop{at.Host.Hop("br0")}
+			return []network.Hop{at.Host.Hop("br0", "bridge")}
 		}
-		return []network.Hop{at.Host.Hop("br0"), at.Host.Hop("vxlan0")}
+		return []network.Hop{at.Host.Hop("br0", "bridge"), at.Host.Hop("vxlan0", "vxlan")}
 	}
 	for _, c := range []struct {
 		to   *plumb.Node

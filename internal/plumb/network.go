@@ -98,6 +98,9 @@ type Network struct {
 	// Check looks for faults of a network that is up; nil: no fault is known to happen.
 	Check func(context.Context) error
 	// Relay, OnWire, Fragments, InForce and MadeUp become the fields Relay, Wire, Fragments, InForce and Page.MadeUp of network.Network.
+	// Adds is how many bytes a program, or the kernel without a device, adds to each packet between hosts; devices of tunnels add
+	// network.Overheads.
+	Adds      int
 	Relay     func(ctx context.Context, congestion string) error
 	OnWire    func(network.Family) string
 	Fragments uint64
@@ -194,5 +197,15 @@ func (n *Network) path(from, to platform.Endpoint, f network.Family) []network.H
 	if err != nil {
 		return nil
 	}
-	return n.Hops(a, b, f)
+	hops := n.Hops(a, b, f)
+	adds := n.Adds
+	for _, h := range hops {
+		adds = max(adds, network.Overheads[h.Link])
+	}
+	for i, h := range hops {
+		if up := h.Name == a.Host.UplinkHop().Name || h.Name == b.Host.UplinkHop().Name; up && !h.Absent {
+			hops[i].Adds = adds
+		}
+	}
+	return hops
 }

@@ -263,6 +263,8 @@ type Node struct {
 	Addr6   netip.Addr
 	Port    string // the other end of Device, on the host, if there is one
 	PortAs  string // the name of Port in records, if it is different
+	Link    string // the kind of Device, as the kernel names it; "" is not known
+	Master  int    // index of the bridge that Port belongs to; 0: of none, or not known
 }
 
 // Addr returns the node's address of a family.

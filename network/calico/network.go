@@ -31,6 +31,7 @@ type variant struct {
 type way struct {
 	wire             string // see network.Network.Wire; empty if packets are not encapsulated
 	device4, device6 string // the tunnels between hosts
+	link             string // their kind
 	overhead         int    // of the tunnels, in bytes
 }
 
@@ -38,10 +39,10 @@ var (
 	bgp = way{}
 	// An outer IPv4 header. The kernel makes the device in each namespace when the module is
 	// loaded, unless configured otherwise.
-	ipip = way{wire: "ip proto 4", device4: "tunl0", overhead: 20}
+	ipip = way{wire: "ip proto 4", device4: "tunl0", link: "ipip", overhead: 20}
 	// IANA's port for VXLAN. The overhead is that of IPv6, the larger one: outer IP 40, UDP 8,
 	// VXLAN 8, inner Ethernet 14. Felix gives all containers the smaller MTU.
-	vxlan = way{wire: "udp dst port 4789", device4: "vxlan.calico", device6: "vxlan-v6.calico", overhead: 70}
+	vxlan = way{wire: "udp dst port 4789", device4: "vxlan.calico", device6: "vxlan-v6.calico", link: "vxlan", overhead: 70}
 )
 
 const plain = "Calico: felix's routes and rules for each container, BIRD between hosts, no encapsulation"
@@ -82,7 +83,7 @@ func (v variant) driver() network.Driver {
 		Info: v.Info, Needs: append([]plumb.Need{plumb.Veth}, v.need...), Programs: programs, Paths: v.paths,
 		Build: func(ctx context.Context, on *plumb.Network) error {
 			n := &build{tech: v, Network: on}
-			n.Hops, n.OnWire, n.Check = felix.RulesOf(n.Site, n.Programs).Path(n.device), n.onWire, n.lost
+			n.Hops, n.OnWire, n.Check = felix.RulesOf(n.Site, n.Programs).Path(n.device, v.way.link), n.onWire, n.lost
 			n.routes = plumb.Routes{Site: n.Site, Families: v.families(), Block: block, Device: n.toward}
 			return n.build(ctx)
 		},

@@ -100,7 +100,7 @@ func (n *build) hops(from, to *plumb.Node, f network.Family) []network.Hop {
 		}
 		hops = append(hops, portHop(to, b))
 	case a.parent != "" && a.parent == b.parent:
-		below := from.Host.Hop(a.parent)
+		below := from.Host.Hop(a.parent, "")
 		if a.within {
 			below = plumb.Absent(below)
 		}
@@ -120,7 +120,7 @@ func out(n *plumb.Node, p *plug, w way) (hops []network.Hop) {
 	}
 	for _, device := range []string{p.parent, w.device} { // usually a tunnel
 		if device != "" && device != uplink {
-			hops = append(hops, n.Host.Hop(device))
+			hops = append(hops, n.Host.Hop(device, ""))
 		}
 	}
 	return append(hops, n.Host.UplinkHop())
@@ -131,7 +131,7 @@ func out(n *plumb.Node, p *plug, w way) (hops []network.Hop) {
 func bridgeHops(h *plumb.Host, bridges ...string) (hops []network.Hop) {
 	for _, b := range bridges {
 		if b != "" {
-			hops = append(hops, h.Hop(b))
+			hops = append(hops, h.Hop(b, "bridge"))
 		}
 	}
 	return hops
@@ -140,7 +140,7 @@ func bridgeHops(h *plumb.Host, bridges ...string) (hops []network.Hop) {
 // portHop is the other end of a container's veth pair. The plugin makes up the name of the device,
 // but not that of the hop.
 func portHop(n *plumb.Node, p *plug) network.Hop {
-	h := n.Host.Hop(p.port)
+	h := n.Host.Hop(p.port, plumb.Pair)
 	h.Name = n.Host.Name() + "/" + portName(n)
 	return h
 }

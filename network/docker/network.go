@@ -152,6 +152,7 @@ func (n *build) wire(ctx context.Context, bridge string, nodes []*plumb.Node) er
 			})
 			if k >= 0 && node.Port == "" {
 				node.Device, node.Port, node.PortAs = d.Name, host[k].Name, "veth-"+node.Name()
+				node.Link, node.Master = plumb.Pair, host[i].Index
 			}
 		}
 		if node.Port == "" {

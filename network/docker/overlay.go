@@ -89,7 +89,7 @@ func (n *build) addressed(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		node.Device = device
+		node.Device, node.Link = device, plumb.Pair
 	}
 	return nil
 }

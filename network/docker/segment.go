@@ -97,7 +97,7 @@ func (n *build) named(ctx context.Context, kind string) error {
 		}
 		for _, d := range all {
 			if d.Kind == kind {
-				node.Device = d.Name
+				node.Device, node.Link = d.Name, kind
 			}
 		}
 	}

@@ -72,7 +72,7 @@ func (t *tunnel) find() error {
 // hidden counts the packets of a device in a namespace that the engine hides.
 func hidden(h *plumb.Host, path, device, name string) network.Hop {
 	hop := plumb.DeviceHop(h.Name(), path, device)
-	hop.Name = h.Name() + "/" + name
+	hop.Name, hop.Link = h.Name()+"/"+name, "vxlan"
 	return hop
 }
 

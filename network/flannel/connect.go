@@ -21,7 +21,7 @@ func (v variant) build(ctx context.Context, n *plumb.Network) (*build, error) {
 		return nil, err
 	}
 	b := &build{Network: n, backend: v.backend, patience: patience}
-	b.OnWire, b.Hops, b.Check = v.wire, plumb.Across(b.side), b.routes
+	b.OnWire, b.Hops, b.Check, b.Adds = v.wire, plumb.Across(b.side), b.routes, v.adds
 	return b, wrap.Error(b.build(ctx), "%s", v.Name)
 }
 
@@ -99,9 +99,9 @@ func (b *build) attach(ctx context.Context, h *plumb.Host) error {
 
 // side returns the hops on a host between the container's port and the uplink.
 func (b *build) side(at *plumb.Node, _ *plumb.Host, f network.Family) []network.Hop {
-	hops := []network.Hop{at.Host.Hop(bridge)}
+	hops := []network.Hop{at.Host.Hop(bridge, "bridge")}
 	if !b.bare() {
-		hops = append(hops, at.Host.Hop(b.leads(at.Host, f == network.IPv6)))
+		hops = append(hops, at.Host.Hop(b.leads(at.Host, f == network.IPv6), b.link))
 	}
 	return hops
 }

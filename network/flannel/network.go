@@ -98,6 +98,8 @@ type backend struct {
 	// underlay (see network.Network.Wire), for each IP version. Empty ones mean the uplink, and
 	// packets without encapsulation.
 	device4, device6, wire4, wire6 string
+	link                           string // the kind of the devices
+	adds                           int    // bytes of the outer headers of a program, over IPv4
 	// carries reports whether flanneld itself carries the payload.
 	carries bool
 	// userspace reports whether wireguard-go does. The name of its device differs from host to
@@ -111,21 +113,21 @@ type backend struct {
 
 var (
 	udp = backend{
-		kind: "udp", device4: "flannel0", carries: true, wire4: "udp port 8285", needs: []plumb.Need{plumb.TUN},
+		kind: "udp", device4: "flannel0", link: "tuntap", adds: 28, carries: true, wire4: "udp port 8285", needs: []plumb.Need{plumb.TUN},
 		overhead: 28, // outer IPv4 20, UDP 8
 	}
 	vxlan = backend{
-		kind: "vxlan", six: true, device4: "flannel.1", device6: "flannel-v6.1", needs: []plumb.Need{plumb.VXLAN},
+		kind: "vxlan", six: true, device4: "flannel.1", device6: "flannel-v6.1", link: "vxlan", needs: []plumb.Need{plumb.VXLAN},
 		wire4: "udp dst port 8472", wire6: "udp dst port 8472", // Linux's port, not IANA's
 		overhead: 70, // outer IPv6 40, UDP 8, VXLAN 8, inner Ethernet 14
 	}
 	hostGateway = backend{kind: "host-gw", six: true}
 	wireguard   = backend{
-		kind: "wireguard", six: true, device4: "flannel-wg", device6: "flannel-wg-v6", wire4: "udp port 51820", wire6: "udp port 51821",
+		kind: "wireguard", six: true, device4: "flannel-wg", device6: "flannel-wg-v6", link: "wireguard", wire4: "udp port 51820", wire6: "udp port 51821",
 		needs: []plumb.Need{plumb.WireGuard}, overhead: wireguardOverhead,
 	}
 	wireguardGo = backend{
-		kind: "extension", userspace: true, wire4: "udp port 51820", needs: []plumb.Need{plumb.TUN},
+		kind: "extension", userspace: true, link: "tuntap", adds: 60, wire4: "udp port 51820", needs: []plumb.Need{plumb.TUN},
 		programs: []daemon.Program{
 			{Name: "wireguard-go", Get: "make tools"}, {Name: "wg", Get: platform.Install("wireguard-tools")}, {Name: "ip", Get: platform.Install("iproute2")},
 		},

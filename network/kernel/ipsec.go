@@ -38,6 +38,10 @@ func encrypt(s *plumb.Site) (mesh, error) {
 	return m, nil
 }
 
+// leastESP is how much ESP adds to a packet at least, in bytes: the outer IPv4 header 20, ESP's own header 8, the nonce 8 and the check
+// value 16 of AES-GCM, and 2 behind the padding (RFC 4106).
+const leastESP = 54
+
 // firstSPI is the first SPI that is not reserved (RFC 4303).
 const firstSPI = 256
 
@@ -62,7 +66,7 @@ func (m mesh) add(s *plumb.Site, d direction) error {
 }
 
 func (m mesh) side(at *plumb.Node, peer *plumb.Host, f network.Family) []network.Hop {
-	return []network.Hop{at.Host.Hop(bridge), m.hop(at.Host, peer, f)}
+	return []network.Hop{at.Host.Hop(bridge, "bridge"), m.hop(at.Host, peer, f)}
 }
 
 // hop counts the packets that a host has encrypted for another one and decrypted from it. There is

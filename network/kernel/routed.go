@@ -22,7 +22,7 @@ func Routed() network.Driver {
 		Build: func(ctx context.Context, n *plumb.Network) error {
 			n.OnWire = plumb.Bare
 			n.Hops = plumb.Across(func(at *plumb.Node, _ *plumb.Host, _ network.Family) []network.Hop {
-				return []network.Hop{at.Host.Hop(bridge)}
+				return []network.Hop{at.Host.Hop(bridge, "bridge")}
 			})
 			for _, h := range n.Site.Hosts {
 				if err := n.Bridge(ctx, h, bridge, n.Topo.Underlay.MTU, plumb.Attachment{Gateway: true}); err != nil {

@@ -18,6 +18,7 @@ import (
 type tunnel struct {
 	network.Info
 	wire string // see network.Network.Wire
+	link string // the kind of its devices; "" if it has none
 	need plumb.Need
 	// device makes the end of the tunnel to another host, and shared makes one device that leads to
 	// all of them. Both are nil for IPsec, which has no device.
@@ -38,7 +39,7 @@ var (
 			Name: "ipip", Families: []int{4},
 			About: "a bridge on each host, and IP-in-IP devices to the other hosts, as in Calico's IPIP mode; IPv4 only; MTU 20 below the underlay's",
 		},
-		wire: "ip proto 4", need: plumb.IPIP, device: nl.IPIP,
+		wire: "ip proto 4", link: "ipip", need: plumb.IPIP, device: nl.IPIP,
 		payload: plumb.Less(20), // the outer IP header
 	}
 	// gre has tunnels of IP in GRE (RFC 2784).
@@ -47,7 +48,7 @@ var (
 			Name:  "gre",
 			About: "a bridge on each host, and GRE devices to the other hosts; MTU 24 below the underlay's",
 		},
-		wire: "ip proto 47", need: plumb.GRE, device: nl.GRE,
+		wire: "ip proto 47", link: "gre", need: plumb.GRE, device: nl.GRE,
 		payload: plumb.Less(20 + 4), // the outer IP header and that of GRE
 	}
 	// geneve has tunnels of frames in UDP (RFC 8926).
@@ -56,7 +57,7 @@ var (
 			Name:  "geneve",
 			About: "a bridge and Geneve devices to the other hosts on each host, one segment over all hosts; MTU 50 below the underlay's",
 		},
-		wire: "udp dst port 6081", need: plumb.Geneve, device: nl.Geneve, flat: true,
+		wire: "udp dst port 6081", link: "geneve", need: plumb.Geneve, device: nl.Geneve, flat: true,
 		payload: plumb.Less(20 + 8 + 8 + 14), // outer IP, UDP, Geneve without options, inner Ethernet
 	}
 	// ipsec has tunnels of ESP in tunnel mode (RFC 4303).
@@ -93,11 +94,12 @@ func (t tunnel) build(ctx context.Context, n *plumb.Network) (err error) {
 		return err
 	}
 	side := func(at *plumb.Node, peer *plumb.Host, _ network.Family) []network.Hop {
-		return []network.Hop{at.Host.Hop(t.leading(peer))}
+		return []network.Hop{at.Host.Hop(t.leading(peer), t.link)}
 	}
 	if t.device == nil && t.shared == nil {
 		var m mesh
 		m, err = encrypt(n.Site)
+		n.Adds = leastESP
 		side = m.side
 	}
 	n.Hops = plumb.Across(side)

@@ -24,7 +24,7 @@ var vxlan = tunnel{
 		Name:  "vxlan",
 		About: "a bridge and a VXLAN device on each host, one segment over all hosts, as in Swarm's overlay; MTU 50 below the underlay's",
 	},
-	wire: fmt.Sprintf("udp dst port %d", vxlanPort), need: plumb.VXLAN, shared: vxlanTunnel, flat: true,
+	wire: fmt.Sprintf("udp dst port %d", vxlanPort), link: "vxlan", need: plumb.VXLAN, shared: vxlanTunnel, flat: true,
 	payload: plumb.Less(20 + 8 + 8 + 14), // outer IP, UDP, VXLAN, inner Ethernet
 }
 

@@ -139,14 +139,14 @@ func (n *build) reach(_, to *plumb.Node, f network.Family) netip.Addr {
 func (n *build) hops(from, to *plumb.Node, f network.Family) []network.Hop {
 	hops := []network.Hop{from.Hop(), from.PortHop()}
 	if from.Host != to.Host {
-		hops = append(hops, from.Host.Hop(bridge))
+		hops = append(hops, from.Host.Hop(bridge, "bridge"))
 	}
 	if slices.Contains(n.Servers, to) {
 		hops = append(hops, n.translated.Hop(from.Host, to, f))
 	}
 	hops = append(hops, plumb.UplinkHops(from.Host, to.Host)...)
 	if from.Host != to.Host {
-		hops = append(hops, to.Host.Hop(bridge))
+		hops = append(hops, to.Host.Hop(bridge, "bridge"))
 	}
 	return append(hops, to.PortHop(), to.Hop())
 }

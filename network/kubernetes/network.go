@@ -266,12 +266,12 @@ func (n *build) wire(ctx context.Context) error {
 		return err
 	}
 	if n.rules = n.cluster.Rules(n.Site); n.rules != nil {
-		n.Hops = n.rules.Path(nil)
+		n.Hops = n.rules.Path(nil, "")
 	} else {
 		n.Hops = plumb.Across(func(at *plumb.Node, peer *plumb.Host, f network.Family) []network.Hop {
 			hops := n.routed(at, peer, f)
 			if tunnel, _ := n.cluster.Tunnel(f == network.IPv6); tunnel != "" && len(hops) > 0 {
-				hops = append(hops, at.Host.Hop(tunnel))
+				hops = append(hops, at.Host.Hop(tunnel, n.cluster.TunnelKind()))
 			}
 			return hops
 		})
@@ -288,7 +288,7 @@ func (n *build) routed(at *plumb.Node, peer *plumb.Host, _ network.Family) []net
 	if at.Host == peer {
 		return nil
 	}
-	return []network.Hop{at.Host.Hop(n.cluster.Bridge())}
+	return []network.Hop{at.Host.Hop(n.cluster.Bridge(), "bridge")}
 }
 
 // narrow notes tunnels that carry less than pods send.

@@ -28,9 +28,6 @@ type observed struct {
 	claims map[*plumb.Host]kube.Claims   // of what connects the nodes
 }
 
-// tunnels are the kinds of devices that encapsulate packets, as the kernel and the netlink library name them.
-var tunnels = []string{"vxlan", "geneve", "ipip", "sit", "ip6tnl", "gre", "gretap", "ip6gre", "ip6gretap", "bareudp", "vti", "vti6", "xfrm", "wireguard", "tun", "tuntap"}
-
 // bridgeKind is that of bridges. They lead to pods; all other devices of a node can lead out of it.
 const bridgeKind = "bridge"
 
@@ -87,7 +84,7 @@ func ownHops(all []nl.Interface, ends map[string]bool, masters map[int]bool, upl
 			return 0
 		case d.Name == uplink:
 			return 3
-		case slices.Contains(tunnels, d.Kind):
+		case network.Tunnels(d.Kind):
 			return 2
 		}
 		return 1
@@ -186,7 +183,7 @@ func (o *observed) found(crossed, unsure []network.Hop, version network.Family) 
 			if hop.About != bridgeKind {
 				out = append(out, device)
 			}
-			if slices.Contains(tunnels, hop.About) {
+			if network.Tunnels(hop.About) {
 				through = append(through, device)
 			}
 		}

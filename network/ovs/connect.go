@@ -38,6 +38,7 @@ func (v variant) build(ctx context.Context, n *plumb.Network) (*build, error) {
 	}
 	n.Hops, n.Check = b.hops, b.check
 	if v.tunnel != nil {
+		n.Adds = v.overhead()
 		n.OnWire = func(network.Family) string { return fmt.Sprintf("udp dst port %d", v.tunnel.port) }
 	}
 	dir, err := daemon.State(&b.Stack)
@@ -159,8 +160,8 @@ func (b *build) across(from, to *plumb.Host) []network.Hop {
 		return []network.Hop{from.UplinkHop(), to.UplinkHop()}
 	}
 	return []network.Hop{
-		from.Hop(b.tech.tunnel.device), from.UplinkHop(),
-		to.UplinkHop(), to.Hop(b.tech.tunnel.device),
+		from.Hop(b.tech.tunnel.device, b.tech.tunnel.kind), from.UplinkHop(),
+		to.UplinkHop(), to.Hop(b.tech.tunnel.device, b.tech.tunnel.kind),
 	}
 }
 

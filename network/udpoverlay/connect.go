@@ -33,7 +33,7 @@ func (v variant) build(ctx context.Context, on *plumb.Network) error {
 		return err
 	}
 	n := &build{Network: on, carriers: map[*plumb.Host]*carrier{}}
-	n.OnWire, n.Hops, n.Check = onWire, n.path, n.check
+	n.OnWire, n.Hops, n.Check, n.Adds = onWire, n.path, n.check, v.overhead()
 	for _, h := range n.Site.Hosts {
 		host := n.routed
 		if v.frames {
@@ -145,12 +145,13 @@ func (n *build) start(ctx context.Context, h *plumb.Host, device string, frames 
 	if err := c.client.Call(ctx, methodServe, o, nil); err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
-	way := bridge // which routes to the device
+	from, way := h.Hop(device, "tuntap"), h.Hop(bridge, "bridge") // which routes to the device
 	if frames {
-		way = bridgeEnd
+		from, way = h.Hop(device, plumb.Pair), h.Hop(bridgeEnd, plumb.Pair)
+		from.Meets, way.Meets = way.Name, from.Name
 	}
 	c.hops = []network.Hop{
-		h.Hop(device), {Name: h.Name() + "/udp-overlay", Kind: network.Proxy, Read: c.carried}, h.Hop(way),
+		from, {Name: h.Name() + "/udp-overlay", Kind: network.Proxy, Read: c.carried}, way,
 	}
 	n.carriers[h] = c
 	n.Procs = append(n.Procs, c.Daemon)

@@ -112,9 +112,9 @@ func (n *build) hops(from, to *plumb.Node, _ network.Family) []network.Hop {
 // own returns the hops over Weave's devices on a host.
 func (n *build) own(h *plumb.Host) []network.Hop {
 	if n.fast {
-		return []network.Hop{h.Hop(bridgeEnd), maybe(h.Hop(datapathEnd)), maybe(h.Hop(tunnel))}
+		return []network.Hop{h.Hop(bridgeEnd, plumb.Pair), maybe(h.Hop(datapathEnd, plumb.Pair)), maybe(h.Hop(tunnel, "vxlan"))}
 	}
-	return []network.Hop{h.Hop(bridgeEnd), h.Hop(pcapEnd)}
+	return []network.Hop{h.Hop(bridgeEnd, plumb.Pair), h.Hop(pcapEnd, plumb.Pair)}
 }
 
 // maybe is a hop over a device that does not exist when Weave has fallen back. Then nothing has

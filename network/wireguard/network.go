@@ -63,7 +63,7 @@ const (
 
 func (v variant) build(ctx context.Context, n *plumb.Network) error {
 	s := n.Site
-	n.Hops, n.OnWire = plumb.Across(side), onWire
+	n.Hops, n.OnWire, n.Adds = plumb.Across(v.side), onWire, network.Overheads["wireguard"]
 	mtu := plumb.Less(overhead)
 	if err := s.Fits(v.Name, nil, mtu); err != nil {
 		return err
@@ -110,8 +110,16 @@ func route(n *nl.NS, s *plumb.Site, h *plumb.Host) error {
 	})
 }
 
-func side(at *plumb.Node, _ *plumb.Host, _ network.Family) []network.Hop {
-	return []network.Hop{at.Host.Hop(bridge), at.Host.Hop(device(at.Host))}
+func (v variant) side(at *plumb.Node, _ *plumb.Host, _ network.Family) []network.Hop {
+	return []network.Hop{at.Host.Hop(bridge, "bridge"), at.Host.Hop(device(at.Host), v.link())}
+}
+
+// link is the kind of the tunnel's device.
+func (v variant) link() string {
+	if v.userspace {
+		return "tuntap"
+	}
+	return "wireguard"
 }
 
 func onWire(network.Family) string { return fmt.Sprintf("ip and udp port %d", port) }
