@@ -3,12 +3,14 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"nettoll/internal/oneline"
 	"nettoll/internal/testutil/iferr"
 	"nettoll/network"
 	"nettoll/platform"
@@ -129,7 +131,11 @@ func TestUnused(t *testing.T) {
 		iferr.Fatal(t, err)
 		return p
 	}
-	before, after := read(), read()
+	before := read()
+	after := read()
+	for sampler.Spent(before, after) < 0.01 {
+		after = read()
+	}
 	const window = time.Second
 	began := time.Now()
 	turn := func(used sampler.ProcessTime, watched time.Duration) turnUse {
@@ -141,28 +147,42 @@ func TestUnused(t *testing.T) {
 	idle, worked, late := turn(before, window), turn(after, window), turn(before, window/3)
 	const none = "path not proved: the payload should cross daemon 7, and no CPU time was used there"
 	const much = 2*heldBySockets + 1
+	spent := sampler.Spent(before, after)
+	enough := uint64(spent / leastPerTransaction)
+	little := fmt.Sprintf("path not proved: the payload should cross daemon 7, and only %s s of CPU time was used there", oneline.Number(spent, 2))
 	for name, tt := range map[string]struct {
-		payload uint64
-		turns   []turnUse
-		wrong   string
-		unknown string
+		payload, transactions uint64
+		turns                 []turnUse
+		wrong                 string
+		unknown               string
 	}{
-		"worked":            {much, []turnUse{worked}, "", ""},
-		"worked once":       {much, []turnUse{idle, worked}, "", ""},
-		"nothing to do":     {0, []turnUse{idle}, "", ""},
-		"idle":              {much, []turnUse{idle}, none, ""},
-		"idle in turns":     {1, []turnUse{idle, idle}, none, ""},
-		"queued before":     {much - 1, []turnUse{idle}, "", "sockets can hold the 134217728 bytes that arrived"},
-		"watched too late":  {much, []turnUse{late}, "", "that was only 333.333ms"},
-		"late, and it used": {much, []turnUse{turn(after, window/3)}, "", ""},
+		"worked":              {much, 0, []turnUse{worked}, "", ""},
+		"worked once":         {1, 0, []turnUse{idle, worked}, "", ""},
+		"nothing to do":       {0, 0, []turnUse{idle}, "", ""},
+		"idle":                {much, 0, []turnUse{idle}, none, ""},
+		"idle in turns":       {1, 0, []turnUse{idle, idle}, none, ""},
+		"queued before":       {much - 1, 0, []turnUse{idle}, "", "sockets can hold the 134217728 bytes that arrived"},
+		"answers do not wait": {much - 1, 1, []turnUse{idle}, none, ""},
+		"watched too late":    {much, 0, []turnUse{late}, "", "that was only 333.333ms"},
+		"late, and it used":   {much, 0, []turnUse{turn(after, window/3)}, "", ""},
+		"enough":              {1, enough, []turnUse{worked}, "", ""},
+		"too little":          {1, 2 * (enough + 1), []turnUse{worked}, little, ""},
+		"too little in turns": {1, 2 * (enough + 1), []turnUse{idle, worked}, little, ""},
+		"too little of bytes": {uint64(2*spent/leastPerByte) + much, 0, []turnUse{worked}, little, ""},
 	} {
 		w := &watcher{daemons: []network.Daemon{{Name: "daemon 7"}}, turns: tt.turns}
-		wrong, err := w.unused(tt.payload, 2, window.Seconds())
+		wrong, err := w.unused(tt.payload, tt.transactions, 2, window.Seconds())
 		if wrong != tt.wrong || (err != nil) != (tt.unknown != "") || err != nil && !strings.Contains(err.Error(), tt.unknown) {
 			t.Errorf("%s: %q, %v", name, wrong, err)
 		}
 	}
-	if wrong, err := (&watcher{turns: []turnUse{idle}}).unused(much, 1, 1); wrong != "" || err != nil {
+	there := &watcher{daemons: []network.Daemon{{Name: "daemon 7", Host: "h1"}, {Name: "daemon 8", Host: "h2"}}, turns: []turnUse{{
+		from: edge{at: began, daemons: []sampler.ProcessTime{before, before}}, to: edge{at: began.Add(window), daemons: []sampler.ProcessTime{after, before}},
+	}}}
+	if wrong, err := there.unused(much, 0, 1, 1); wrong != strings.Replace(none, "7", "8", 1) || err != nil {
+		t.Errorf("on one of two hosts: %q, %v", wrong, err)
+	}
+	if wrong, err := (&watcher{turns: []turnUse{idle}}).unused(much, 0, 1, 1); wrong != "" || err != nil {
 		t.Errorf("without daemons: %q, %v", wrong, err)
 	}
 }

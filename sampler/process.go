@@ -61,6 +61,9 @@ func CPUTime(pid int) (seconds float64, ok bool) {
 	return float64(ts.Nano()) / 1e9, true
 }
 
+// Spent returns the CPU time used between two readings, in seconds.
+func Spent(from, to ProcessTime) float64 { return max(0, to.total-from.total) }
+
 // Between returns the CPU time used between two readings, scaled to a window of the given seconds.
 // The total is exact; its parts are in the proportion of the ticks.
 func Between(name string, from, to ProcessTime, window float64) record.ProcessCPU {
@@ -68,7 +71,7 @@ func Between(name string, from, to ProcessTime, window float64) record.ProcessCP
 	if elapsed <= 0 {
 		return record.ProcessCPU{Name: name}
 	}
-	total := max(0, to.total-from.total) * window / elapsed
+	total := Spent(from, to) * window / elapsed
 	user, system := max(0, to.user-from.user), max(0, to.system-from.system)
 	share := 0.0
 	if user+system > 0 {

@@ -38,7 +38,7 @@ func (v variant) build(ctx context.Context, n *plumb.Network) (*build, error) {
 	}
 	n.Hops, n.Check = b.hops, b.check
 	if v.tunnel != nil {
-		n.Adds = v.overhead()
+		n.Adds = network.Overheads[v.tunnel.kind]
 		n.OnWire = func(network.Family) string { return fmt.Sprintf("udp dst port %d", v.tunnel.port) }
 	}
 	dir, err := daemon.State(&b.Stack)
