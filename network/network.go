@@ -252,6 +252,8 @@ type Hop struct {
 	Meets string
 	// Master is the index of the bridge that the device must be a port of; 0 is any, or none.
 	Master int
+	// MTU is the device's, in bytes; 0 is any.
+	MTU int
 	// Adds is how many bytes each packet of the path has there that it has not at its ends: the headers of a tunnel.
 	Adds int
 	// Common means that others use it, too, and that other networks' payload can cross it although their paths do not name

@@ -360,6 +360,9 @@ func (p *proof) judge(after []network.Count, pairs []workload.Crossed) ([]record
 		}
 		// What may cross a hop that the payload must not cross. One of several pairs alone could take that path.
 		most, mostPackets := sum.Bytes/2+background, sum.Transactions/2+backgroundPackets
+		if h.Kind == network.Rule && !h.Common { // it sees packets of endpoints alone
+			most, mostPackets = background, backgroundPackets
+		}
 		if n := uint64(len(p.pairs[i])); !h.Common && n > 1 {
 			most, mostPackets = min(most, least.Bytes/2+n*background), min(mostPackets, least.Transactions/2+n*backgroundPackets)
 		}
@@ -408,6 +411,9 @@ func (p *proof) eachWay(r *record.Hop, grown network.Count, sum workload.Crossed
 		return
 	}
 	need := sum.Transactions
+	if sum.Conns >= sum.Transactions && sum.Transactions > 1 { // each has a connection of its own, with a packet each way that opens it
+		need += sum.Transactions
+	}
 	if !p.oneWay {
 		need = max(need, (sum.Bytes+acknowledged-1)/acknowledged)
 	}

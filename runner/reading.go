@@ -143,6 +143,8 @@ func (p *proof) misfit() string {
 			return fmt.Sprintf("wrong path: %s is of the kind %s, and should be of the kind %s", h.Name, own.Kind, h.Link)
 		case other.Index != 0 && own.Peer != other.Index:
 			return fmt.Sprintf("wrong path: %s is not connected to %s", h.Name, h.Meets)
+		case h.MTU != 0 && counts[i].MTU != 0 && counts[i].MTU != h.MTU:
+			return fmt.Sprintf("wrong path: the MTU of %s is %d, and should be %d", h.Name, counts[i].MTU, h.MTU)
 		case h.Master != 0 && own.Master != h.Master:
 			return fmt.Sprintf("wrong path: %s is not a port of its bridge", h.Name)
 		}

@@ -84,6 +84,29 @@ func (f Firewall) Translations(ctx context.Context, to netip.Addr) (uint64, erro
 	return count, nil
 }
 
+// Rules returns the rules that forwarded packets meet and that do not concern single containers: those of a bridge, and what leads to them. Each
+// is identified by its text, or in tables of nftables by where it is. It needs root, and for rules of iptables the program
+// iptables-save.
+func (f Firewall) Rules(ctx context.Context, bridge string) (all []string, err error) {
+	if f.tables {
+		return nft.Rules(f.h.NetNS(), bridges, bridge)
+	}
+	for _, program := range []string{"iptables-save", "ip6tables-save"} {
+		out, err := nsexec.Output(ctx, f.h, program, "-t", "filter")
+		if err != nil {
+			return nil, wrap.Error(err, "docker: %s", program)
+		}
+		for s := bufio.NewScanner(strings.NewReader(out)); s.Scan(); {
+			rule := s.Text()
+			ofContainer := strings.Contains(rule, " -s ") || strings.Contains(rule, " -d ")
+			if strings.HasPrefix(rule, "-A FORWARD ") || strings.HasPrefix(rule, "-A ") && !ofContainer && slices.Contains(strings.Fields(rule), bridge) {
+				all = append(all, program+" "+rule)
+			}
+		}
+	}
+	return all, nil
+}
+
 // read reads the engine's table of the address's IP version.
 func (f Firewall) read(to netip.Addr) (nft.Translation, error) {
 	t, err := nft.ReadTranslation(f.h.NetNS(), bridges, to)

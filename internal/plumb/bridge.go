@@ -245,7 +245,7 @@ func (s *Site) Pairs(ctx context.Context, h *Host, nodes []*Node, master, mtu in
 		}
 		defer ns.Close()
 		s.MadeDevice(h.NS, n.Port)
-		n.Link, n.Master = Pair, master
+		n.Link, n.Master, n.MTU = Pair, master, mtu
 		pairs.AddVeth(nl.Veth{Name: n.Port, Master: master, MTU: mtu, Peer: n.Device, PeerNS: int(ns.Fd())})
 	}
 	return pairs.Do(ctx, h.NS)

@@ -122,7 +122,7 @@ const Pair = "veth"
 // PortHop returns the host's end of the node's veth pair as a hop.
 func (n *Node) PortHop() network.Hop {
 	hop := n.Host.Hop(n.Port, n.Link)
-	hop.Name, hop.Meets, hop.Master = n.portName(), n.Name()+"/"+n.Device, n.Master
+	hop.Name, hop.Meets, hop.Master, hop.MTU = n.portName(), n.Name()+"/"+n.Device, n.Master, n.MTU
 	return hop
 }
 
@@ -155,7 +155,11 @@ func (h *Host) Hop(device, link string) network.Hop {
 }
 
 // UplinkHop returns the host's device on the underlay as a hop.
-func (h *Host) UplinkHop() network.Hop { return h.Hop(h.Uplink().Device, "") }
+func (h *Host) UplinkHop() network.Hop {
+	hop := h.Hop(h.Uplink().Device, "")
+	hop.MTU = h.Uplink().MTU
+	return hop
+}
 
 // UplinkHops returns the devices on the underlay, for hosts that have one. Payload between two hosts
 // crosses both devices; payload within a host must not cross its device.

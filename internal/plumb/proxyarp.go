@@ -50,7 +50,7 @@ func (s *Site) attachBehindProxyARP(ctx context.Context, node *Node, mtu int) er
 		return context.Cause(ctx)
 	}
 	h := node.Host
-	node.Port, node.Link = fmt.Sprintf("cali%d", node.Index), Pair
+	node.Port, node.Link, node.MTU = fmt.Sprintf("cali%d", node.Index), Pair, mtu
 	s.MadeDevice(h.NS, node.Port)
 	attrs := nl.Attrs(node.Port, mtu)
 	attrs.HardwareAddr = proxyMAC

@@ -264,6 +264,7 @@ type Node struct {
 	Port    string // the other end of Device, on the host, if there is one
 	PortAs  string // the name of Port in records, if it is different
 	Link    string // the kind of Device, as the kernel names it; "" is not known
+	MTU     int    // of both ends, in bytes; 0: the kernel's own, or not known
 	Master  int    // index of the bridge that Port belongs to; 0: of none, or not known
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"nettoll/internal/plumb"
 	"nettoll/network"
 	"nettoll/platform"
+	"nettoll/record"
 )
 
 // Subnets of bridge networks made for a measurement. Neither the address plan of internal/plumb nor
@@ -107,6 +109,7 @@ func (n *build) onBridge(ctx context.Context, name string) error {
 func (n *build) bridged(ctx context.Context, device string) error {
 	h := n.engines[0]
 	if rules, err := h.Firewall(ctx); err == nil && !rules.None && h.NetNS() != "" {
+		n.watchRules(ctx, rules, device)
 		for i, key := range netns.BridgeNetfilter {
 			const unmet = "packets from container to container do not meet the engine's rules"
 			on, err := netns.Sysctl(h.NetNS(), key)
@@ -121,4 +124,45 @@ func (n *build) bridged(ctx context.Context, device string) error {
 	}
 	n.Hops = plumb.BridgedHops
 	return n.wire(ctx, device, n.talking())
+}
+
+// met is what decides whether packets that cross a bridge meet an engine's rules.
+type met struct {
+	rules    []string
+	settings []string // of br_netfilter; empty where it is not loaded
+}
+
+func (n *build) meets(ctx context.Context, rules engine.Firewall, device string) (m met, err error) {
+	m.settings = record.Each(netns.BridgeNetfilter[:], func(key string) string {
+		value, _ := netns.Sysctl(n.engines[0].NetNS(), key)
+		return value
+	})
+	m.rules, err = rules.Rules(ctx, device)
+	return m, err
+}
+
+// watchRules has the network checked for changes of that. Where the rules cannot be read, only root can change them, too.
+func (n *build) watchRules(ctx context.Context, rules engine.Firewall, device string) {
+	was, err := n.meets(ctx, rules, device)
+	if err != nil {
+		return
+	}
+	check := n.Check
+	n.Check = func(ctx context.Context) error {
+		if err := check(ctx); err != nil {
+			return err
+		}
+		is, err := n.meets(ctx, rules, device)
+		if err != nil {
+			return err
+		}
+		gone := record.Those(was.rules, func(rule string) bool { return !slices.Contains(is.rules, rule) })
+		switch {
+		case !slices.Equal(was.settings, is.settings):
+			return &network.WrongPath{Finding: "whether packets that cross a bridge meet the engine's rules (net.bridge.bridge-nf-call-iptables) has changed since the network was built"}
+		case len(gone) > 0:
+			return &network.WrongPath{Finding: fmt.Sprintf("%d of the engine's %d rules for %s are gone since the network was built", len(gone), len(was.rules), device)}
+		}
+		return nil
+	}
 }

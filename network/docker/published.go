@@ -76,7 +76,7 @@ func published(ctx context.Context, n *build) error {
 		return addr
 	})
 	if rules.None {
-		return n.proxied()
+		return n.proxied(at)
 	}
 	if h.Borrowed() {
 		if err := n.forget(at); err != nil {
@@ -156,9 +156,10 @@ func (n *build) toHost(from *plumb.Node) []network.Hop {
 }
 
 // proxied builds the path by docker-proxy, which accepts connections and makes others to the
-// container. The engine has no rules that could translate, and the host forwards nothing: a rule that
-// must not be crossed proves that, except on the user's own machine, which gets no such rule.
-func (n *build) proxied() error {
+// container. The engine has no rules that could translate, the host forwards nothing, and nothing that was sent to the addresses that
+// clients dial leaves for the container with them: rules that must not be crossed prove that, except on the user's own machine, which
+// gets no such rules.
+func (n *build) proxied(dialled []netip.Addr) error {
 	h := n.engines[0]
 	for i, s := range n.Servers {
 		first, last := n.Topo.Ports(i)
@@ -183,27 +184,32 @@ func (n *build) proxied() error {
 		n.Unproved = append(n.Unproved, "it is not proved that docker-proxy carries the payload: nettoll adds no rule to your own machine that would count packets forwarded otherwise")
 		return nil
 	}
-	return n.forwardsNothing()
+	return n.forwardsNothing(dialled)
 }
 
 // proofTable is the name of the firewall table whose rules prove the path.
 const proofTable = "nettoll-proof"
 
-// forwardsNothing adds a hop that the payload must not cross: the host's forwarding to and from the
-// container.
-func (n *build) forwardsNothing() error {
+// forwardsNothing adds a hop that the payload must not cross: the host's forwarding to and from the container, and what clients on the
+// host itself send there, by rules that translate, from the addresses that they dial.
+func (n *build) forwardsNothing(dialled []netip.Addr) error {
 	h := n.engines[0]
 	fw, err := n.Firewall(h.NetNS(), proofTable)
 	if err != nil {
 		return err
 	}
-	chain := fw.BaseChain("FORWARD", nft.Forward, false)
+	chain, sent := fw.BaseChain("FORWARD", nft.Forward, false), fw.BaseChain("OUTPUT", nft.Output, false)
 	forwarded := map[netip.Addr][]nft.Rule{}
 	for _, s := range n.Servers {
 		for _, a := range []netip.Addr{s.Addr4, s.Addr6} {
 			if a.IsValid() {
 				one := plumb.Single(a)
 				forwarded[a] = []nft.Rule{chain.Rule(nft.To(one), nft.Accept()), chain.Rule(nft.From(one), nft.Accept())}
+				for _, own := range dialled {
+					if own.IsValid() && own.Is6() == a.Is6() {
+						forwarded[a] = append(forwarded[a], sent.Rule(nft.From(plumb.Single(own)), nft.To(one), nft.Accept()))
+					}
+				}
 			}
 		}
 	}

@@ -133,6 +133,7 @@ type Hook struct {
 var (
 	Input          = Hook{nftables.ChainTypeFilter, nftables.ChainHookInput, nftables.ChainPriorityFilter}
 	Forward        = Hook{nftables.ChainTypeFilter, nftables.ChainHookForward, nftables.ChainPriorityFilter}
+	Output         = Hook{nftables.ChainTypeFilter, nftables.ChainHookOutput, nftables.ChainPriorityFilter}
 	PreroutingNAT  = Hook{nftables.ChainTypeNAT, nftables.ChainHookPrerouting, nftables.ChainPriorityNATDest}
 	OutputNAT      = Hook{nftables.ChainTypeNAT, nftables.ChainHookOutput, nftables.ChainPriorityNATDest}
 	PostroutingNAT = Hook{nftables.ChainTypeNAT, nftables.ChainHookPostrouting, nftables.ChainPriorityNATSource}

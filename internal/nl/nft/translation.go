@@ -24,18 +24,55 @@ type Translation struct {
 // ReadTranslation reads the rules of a table of the address's IP version, in the namespace at path. No table is not an error.
 func ReadTranslation(path, table string, to netip.Addr) (Translation, error) {
 	var all Translation
+	family := nftables.TableFamilyIPv4
+	if to.Is6() {
+		family = nftables.TableFamilyIPv6
+	}
+	err := each(path, table, family, func(_ *nftables.Chain, rules []*nftables.Rule) {
+		all.Table = true
+		for _, r := range rules {
+			all.add(r.Exprs, to.AsSlice())
+		}
+	})
+	return all, err
+}
+
+// Rules returns, for both IP versions, where the rules of a table are that forwarded packets meet first, and those with the name of a device
+// that do not look at addresses, in the namespace at path. No table is not an error.
+func Rules(path, table, device string) (all []string, err error) {
+	named := append([]byte(device), 0)
+	for _, family := range []nftables.TableFamily{nftables.TableFamilyIPv4, nftables.TableFamilyIPv6} {
+		err := each(path, table, family, func(c *nftables.Chain, rules []*nftables.Rule) {
+			for _, r := range rules {
+				names, looks := false, false
+				for _, e := range r.Exprs {
+					cmp, is := e.(*expr.Cmp)
+					names = names || is && bytes.HasPrefix(cmp.Data, named)
+					_, is = e.(*expr.Payload)
+					looks = looks || is
+				}
+				if first := c.Hooknum != nil && *c.Hooknum == *nftables.ChainHookForward; first || names && !looks {
+					all = append(all, fmt.Sprintf("%d %s %d", family, c.Name, r.Handle))
+				}
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// each calls do for each chain of a table. No table is not an error.
+func each(path, table string, family nftables.TableFamily, do func(*nftables.Chain, []*nftables.Rule)) error {
 	ns, err := os.Open(path)
 	if err != nil {
-		return all, fmt.Errorf("nft: open network namespace: %w", err)
+		return fmt.Errorf("nft: open network namespace: %w", err)
 	}
 	defer ns.Close()
 	conn, err := nftables.New()
 	if err != nil {
-		return all, fmt.Errorf("nft: %w", err)
-	}
-	family := nftables.TableFamilyIPv4
-	if to.Is6() {
-		family = nftables.TableFamilyIPv6
+		return fmt.Errorf("nft: %w", err)
 	}
 	err = netns.In(int(ns.Fd()), func() error {
 		chains, err := conn.ListChainsOfTableFamily(family)
@@ -43,21 +80,18 @@ func ReadTranslation(path, table string, to netip.Addr) (Translation, error) {
 			if c.Table.Name != table {
 				continue
 			}
-			all.Table = true
 			rules, err := conn.GetRules(c.Table, c)
 			if err != nil {
 				return err
 			}
-			for _, r := range rules {
-				all.add(r.Exprs, to.AsSlice())
-			}
+			do(c, rules)
 		}
 		return err
 	})
 	if err != nil && !errors.Is(err, unix.ENOENT) {
-		return all, fmt.Errorf("nft: read table %s: %w", table, err)
+		return fmt.Errorf("nft: read table %s: %w", table, err)
 	}
-	return all, nil
+	return nil
 }
 
 // add adds a rule if it has a counter and ends with a translation of the destination to the address.
