@@ -98,6 +98,7 @@ func (p *proof) isEnd(hop int) bool {
 
 // atEnds returns what crossed a hop at least, by what the devices at the ends of the paths across it have counted. What one end sent
 // and the other received is the smaller of both: some may be lost on its way, and some that an end counts need not come from the other.
+// If only one end is known, what it sent may have been lost before the hop.
 func (p *proof) atEnds(hop int, after []network.Count) (toServer, toClient traffic) {
 	clientsIn, clientsOut, clients := p.counts(hop, p.ends, after)
 	serversIn, serversOut, servers := p.counts(hop, p.lasts, after)
@@ -105,11 +106,9 @@ func (p *proof) atEnds(hop int, after []network.Count) (toServer, toClient traff
 	case clients && servers:
 		return clientsOut.least(serversIn), serversOut.least(clientsIn)
 	case servers:
-		return serversIn, serversOut
-	case clients && p.oneWay: // what was sent may have been lost before the hop
-		return traffic{}, clientsIn
+		return serversIn, traffic{}
 	case clients:
-		return clientsOut, clientsIn
+		return traffic{}, clientsIn
 	}
 	return traffic{}, traffic{}
 }
