@@ -1,18 +1,16 @@
 package runner_test
 
 import (
-	"context"
-	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
 	"nettoll/network"
 	"nettoll/network/kernel"
-	"nettoll/platform"
 	"nettoll/platform/lab"
+	"nettoll/platform/platformtest"
 	"nettoll/record"
+	"nettoll/runner/runnertest"
 	"nettoll/workload/engine"
 )
 
@@ -31,33 +29,9 @@ func aside(match string) string {
 		nft "add rule netdev t to fwd to $port"`
 }
 
-// seen returns a namespace as other processes can open it.
-func seen(h platform.Endpoint) string {
-	return strings.Replace(h.Facts().NetNS, "/self/", fmt.Sprintf("/%d/", os.Getpid()), 1)
-}
-
-// sabotaged returns a driver that runs a script in the namespace of each of a network's hosts, one after the other. The scripts know
-// as $i the number of the host, from 0, as $port and $client_port the ports of its (first) container and of the client, and as $other,
-// $client and $server the namespaces of the other host and of the containers.
-func sabotaged(d network.Driver, script string) network.Driver {
-	return d.Then(func(ctx context.Context, _ network.Topology, n *network.Network) error {
-		server, client := node(n.Servers[0]), node(n.Clients[0])
-		for i, h := range n.Hosts {
-			here, other := server, n.Hosts[len(n.Hosts)-1]
-			if i == 1 {
-				here, other = client, n.Hosts[0]
-			}
-			cmd := exec.CommandContext(ctx, "nsenter", "--net="+seen(h), "sh", "-ec", script)
-			cmd.Env = append(os.Environ(), "port="+here.Port, "client_port="+client.Port, "other="+seen(other), "client="+seen(client), "server="+seen(server), fmt.Sprintf("i=%d", i))
-			if out, err := cmd.CombinedOutput(); err != nil {
-				return fmt.Errorf("%w: %s", err, out)
-			}
-		}
-		return nil
-	})
-}
-
 func TestSabotage(t *testing.T) {
+	_, err := exec.LookPath("nft")
+	platformtest.Require(t, "nft", err)
 	cell := func(workload string, hosts int) record.Cell {
 		return record.Cell{Hosts: hosts, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: workload, Placement: record.PlacementFree}
 	}
@@ -121,7 +95,7 @@ func TestSabotage(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			c.cell.Network = c.driver.Name
 			for _, tr := range again(func() []record.Trial {
-				return aRound(t, lab.New(), engine.New(), sabotaged(c.driver, c.script), c.cell)
+				return aRound(t, lab.New(), engine.New(), runnertest.Sabotaged(c.driver, c.script), c.cell)
 			}) {
 				if tr.Status != record.Invalid || !strings.Contains(tr.Reason, c.reason) {
 					t.Errorf("%s with reason %q, want %q (%+v)", tr.Status, tr.Reason, c.reason, tr.Path)
