@@ -18,6 +18,8 @@ const (
 	// are merged and split again on their way, in bytes, of which a tenth can be headers. The least share of packets in networks
 	// that were as they should be was 0.992.
 	leastPackets, leastBytes = 0.95, 0.9
+	// A rule does not count the headers of Ethernet, 14, nor those of IP of fragments but the first, 20 or more.
+	fragmentHeaders = 34
 	// fewPackets differ because of address resolution, and because devices are read one after the other; pairs add to that.
 	fewPackets = 20
 	// More than so many times what the ends have counted, both in packets and in bytes, is the traffic of others.
@@ -53,7 +55,9 @@ func (p *proof) between(r *record.Hop, hop int, after []network.Count) {
 	few := fewPackets + float64(len(p.pairs[hop]))
 	switch in, out := ways(grown); {
 	case h.Kind == network.Rule: // it has no directions
-		if need := leastPackets*(toServer.packets+toClient.packets) - few; float64(grown.Packets) < need {
+		all := toServer.plus(toClient)
+		reassembled := p.datagrams && float64(grown.Bytes) >= leastBytes*(all.bytes-all.packets*fragmentHeaders) // rules with connection tracking meet no fragments
+		if need := leastPackets*all.packets - few; float64(grown.Packets) < need && !reassembled {
 			r.OK, r.Unit, r.Need = false, "packets", uint64(need)
 		}
 	case h.Kind == network.Device && grown.IP <= grown.Bytes:

@@ -41,6 +41,8 @@ func TestBetweenTheEnds(t *testing.T) {
 		{"past the tunnel", func(h *network.Hop) { h.Adds = 50 }, both(segments, segment, acks, ack),
 			"path not proved: 33000 bytes crossed h1/br0 in one of the two directions, at least 51255 must have"},
 		{"rules for all", func(h *network.Hop) { h.Kind = network.Rule }, network.Count{Packets: segments + acks, Bytes: segments * segment}, ""},
+		{"rules that see whole datagrams", func(h *network.Hop) { h.Kind = network.Rule }, network.Count{Packets: segments / 20, Bytes: segments * (segment - 34)},
+			"path not proved: 50 packets crossed h1/br0, at least 1404 must have"},
 		{"rules past which answers go", func(h *network.Hop) { h.Kind = network.Rule }, network.Count{Packets: segments, Bytes: segments * segment},
 			"path not proved: 1000 packets crossed h1/br0, at least 1404 must have"},
 	} {
@@ -55,6 +57,10 @@ func TestBetweenTheEnds(t *testing.T) {
 			hops, ok := p.judge([]network.Count{client, c.count, server}, []workload.Crossed{{Bytes: segments * 50_000}})
 			if got := verdict(hops); got != c.said || ok != (c.said == "") {
 				t.Errorf("%v, %q, want %q", ok, got, c.said)
+			}
+			p.datagrams = true // connection tracking puts fragments together again
+			if hops, _ := p.judge([]network.Count{client, c.count, server}, []workload.Crossed{{Bytes: segments * 50_000}}); p.hops[1].Kind == network.Rule && c.count.Bytes > segments*segment/2 && verdict(hops) != "" {
+				t.Errorf("of datagrams: %q", verdict(hops))
 			}
 			p.hops[0].Common, p.hops[2].Common = true, true // what the ends count can be others'
 			if hops, _ := p.judge([]network.Count{client, c.count, server}, []workload.Crossed{{Bytes: segments * 50_000}}); verdict(hops) != "" {
@@ -144,10 +150,13 @@ func TestMisfit(t *testing.T) {
 		p := &proof{
 			hops: []network.Hop{{Name: "h1c1/eth0", Link: "veth", Meets: "h1/veth0"}, {Name: "h1/veth0", Link: "veth", Meets: "h1c1/eth0", Master: 3, MTU: 1500}},
 		}
-		p.before = []network.Count{{At: end}, {At: port, MTU: mtu}}
+		p.before, p.ends, p.lasts = []network.Count{{At: end}, {At: port, MTU: mtu}}, []int{1}, []int{1}
 		p.after = p.before
-		if got := p.misfit(); got != c.said {
+		if got := p.misfit(false); got != c.said {
 			t.Errorf("%s: %q, want %q", c.name, got, c.said)
+		}
+		if got := p.misfit(true); got != c.said && mtu == 1500 || got != "" && mtu != 1500 {
+			t.Errorf("%s, normalized: %q", c.name, got)
 		}
 	}
 }

@@ -20,21 +20,22 @@ import (
 // proof reads the hops of a network before and after the traffic, and judges whether the payload
 // crossed them.
 type proof struct {
-	hops   []network.Hop
-	before []network.Count
-	after  []network.Count // at the last reading
-	pairs  [][]int         // for each hop, the pairs whose payload must cross it
-	ends   []int           // for each pair, its first hop
-	lasts  []int           // for each pair, its last hop
-	from   []string        // for each pair, the client's host; nil: all are on one
-	spans  []span          // the turns of the network; nil: it is not measured in turns
-	found  []network.Hop   // those with May that the payload crossed
-	unsure []network.Hop   // those with May of which that is not known
-	others []float64       // for each hop with May, what others send over it in bytes/s; nil: not watched
-	began  time.Time       // when before was read
-	beside []*proof        // of the other networks with which this one takes turns
-	oneWay bool            // the receivers of the payload send nothing back
-	first  int             // the hop that tells whether something crosses the network, or -1; see among
+	hops      []network.Hop
+	before    []network.Count
+	after     []network.Count // at the last reading
+	pairs     [][]int         // for each hop, the pairs whose payload must cross it
+	ends      []int           // for each pair, its first hop
+	lasts     []int           // for each pair, its last hop
+	from      []string        // for each pair, the client's host; nil: all are on one
+	spans     []span          // the turns of the network; nil: it is not measured in turns
+	found     []network.Hop   // those with May that the payload crossed
+	unsure    []network.Hop   // those with May of which that is not known
+	others    []float64       // for each hop with May, what others send over it in bytes/s; nil: not watched
+	began     time.Time       // when before was read
+	beside    []*proof        // of the other networks with which this one takes turns
+	oneWay    bool            // the receivers of the payload send nothing back
+	datagrams bool            // the payload is in datagrams, which can be sent in fragments
+	first     int             // the hop that tells whether something crosses the network, or -1; see among
 }
 
 // span holds what the hops had counted at the beginning and at the end of a turn.
