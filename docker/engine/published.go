@@ -84,9 +84,8 @@ func (f Firewall) Translations(ctx context.Context, to netip.Addr) (uint64, erro
 	return count, nil
 }
 
-// Rules returns the rules that forwarded packets meet and that do not concern single containers: those of a bridge, and what leads to them. Each
-// is identified by its text, or in tables of nftables by where it is. It needs root, and for rules of iptables the program
-// iptables-save.
+// Rules returns the rules of a bridge that do not concern single containers, and what leads packets that are forwarded to them. Each is
+// identified by its text, or in tables of nftables by where it is. It needs root, and for rules of iptables the program iptables-save.
 func (f Firewall) Rules(ctx context.Context, bridge string) (all []string, err error) {
 	if f.tables {
 		return nft.Rules(f.h.NetNS(), bridges, bridge)
@@ -97,10 +96,13 @@ func (f Firewall) Rules(ctx context.Context, bridge string) (all []string, err e
 			return nil, wrap.Error(err, "docker: %s", program)
 		}
 		for s := bufio.NewScanner(strings.NewReader(out)); s.Scan(); {
-			rule := s.Text()
-			ofContainer := strings.Contains(rule, " -s ") || strings.Contains(rule, " -d ")
-			if strings.HasPrefix(rule, "-A FORWARD ") || strings.HasPrefix(rule, "-A ") && !ofContainer && slices.Contains(strings.Fields(rule), bridge) {
-				all = append(all, program+" "+rule)
+			words := strings.Fields(s.Text())
+			has := func(of ...string) bool {
+				return slices.ContainsFunc(of, func(word string) bool { return slices.Contains(words, word) })
+			}
+			forAll := has("FORWARD") && !has("-i", "-o")
+			if has("-A") && !has("-s", "-d") && (forAll || has(bridge)) {
+				all = append(all, program+" "+s.Text())
 			}
 		}
 	}

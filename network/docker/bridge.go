@@ -133,7 +133,7 @@ type met struct {
 }
 
 func (n *build) meets(ctx context.Context, rules engine.Firewall, device string) (m met, err error) {
-	m.settings = record.Each(netns.BridgeNetfilter[:], func(key string) string {
+	m.settings = record.Each(netns.BridgeNetfilter, func(key string) string {
 		value, _ := netns.Sysctl(n.engines[0].NetNS(), key)
 		return value
 	})

@@ -139,7 +139,7 @@ func (n *build) insides(sandbox, label string, devices ...string) map[*plumb.Hos
 			continue
 		}
 		for _, d := range devices {
-			ends[h] = append(ends[h], hidden(h, path, d, label+"-"+d))
+			ends[h] = append(ends[h], hidden(h, path, d, plumb.Pair, label+"-"+d))
 		}
 	}
 	return ends

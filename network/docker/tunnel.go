@@ -64,15 +64,15 @@ func (t *tunnel) find() error {
 		if i < 0 {
 			return fmt.Errorf("docker: the %s network has no VXLAN device on %s", t.label, h.Name())
 		}
-		t.ends[h] = []network.Hop{hidden(h, path, all[i].Name, "vxlan-"+t.label)}
+		t.ends[h] = []network.Hop{hidden(h, path, all[i].Name, all[i].Kind, "vxlan-"+t.label)}
 	}
 	return nil
 }
 
-// hidden counts the packets of a device in a namespace that the engine hides.
-func hidden(h *plumb.Host, path, device, name string) network.Hop {
+// hidden counts the packets of a device of some kind in a namespace that the engine hides.
+func hidden(h *plumb.Host, path, device, link, name string) network.Hop {
 	hop := plumb.DeviceHop(h.Name(), path, device)
-	hop.Name, hop.Link = h.Name()+"/"+name, "vxlan"
+	hop.Name, hop.Link = h.Name()+"/"+name, link
 	return hop
 }
 

@@ -314,7 +314,7 @@ func (n *build) findPorts(nodes ...*plumb.Node) error {
 		if err != nil {
 			return err
 		}
-		node.Port, node.PortAs = port, "veth-"+node.Name()
+		node.Port, node.PortAs, node.Link = port, "veth-"+node.Name(), plumb.Pair
 	}
 	return nil
 }

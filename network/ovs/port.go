@@ -84,6 +84,7 @@ func (b *build) pairs(ctx context.Context, h *plumb.Host, mtu int) error {
 // give moves internal ports into their containers.
 func (b *build) give(ctx context.Context, h *plumb.Host) error {
 	for _, n := range h.Nodes {
+		n.Link = "tuntap"
 		err := nl.With(h.NS, func(in *nl.NS) error { return in.Give(n.Port, n.NS, n.Device) })
 		if err == nil {
 			err = configure(ctx, n)

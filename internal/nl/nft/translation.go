@@ -37,21 +37,25 @@ func ReadTranslation(path, table string, to netip.Addr) (Translation, error) {
 	return all, err
 }
 
-// Rules returns, for both IP versions, where the rules of a table are that forwarded packets meet first, and those with the name of a device
-// that do not look at addresses, in the namespace at path. No table is not an error.
+// Rules returns where in a table of both IP versions the rules are that have the name of a device and do not look at addresses, and those
+// that forwarded packets meet first and that are for all devices, in the namespace at path. No table is not an error.
 func Rules(path, table, device string) (all []string, err error) {
 	named := append([]byte(device), 0)
 	for _, family := range []nftables.TableFamily{nftables.TableFamilyIPv4, nftables.TableFamilyIPv6} {
 		err := each(path, table, family, func(c *nftables.Chain, rules []*nftables.Rule) {
 			for _, r := range rules {
-				names, looks := false, false
+				names, others, looks := false, false, false
 				for _, e := range r.Exprs {
-					cmp, is := e.(*expr.Cmp)
-					names = names || is && bytes.HasPrefix(cmp.Data, named)
-					_, is = e.(*expr.Payload)
-					looks = looks || is
+					switch e := e.(type) {
+					case *expr.Cmp:
+						its := bytes.HasPrefix(e.Data, named)
+						names, others = names || its, others || !its && len(e.Data) == unix.IFNAMSIZ
+					case *expr.Payload:
+						looks = true
+					}
 				}
-				if first := c.Hooknum != nil && *c.Hooknum == *nftables.ChainHookForward; first || names && !looks {
+				first := c.Hooknum != nil && *c.Hooknum == *nftables.ChainHookForward
+				if !looks && (names || first && !others) {
 					all = append(all, fmt.Sprintf("%d %s %d", family, c.Name, r.Handle))
 				}
 			}
