@@ -25,6 +25,8 @@ func TestSabotage(t *testing.T) {
 		{"rules for routed packets alone", "bridge", "echo 0 >/proc/sys/net/bridge/bridge-nf-call-iptables", record.TCPRR,
 			"whether packets that cross a bridge meet the engine's rules (net.bridge.bridge-nf-call-iptables) has changed since the network was built"},
 		{"no rules", "bridge", "iptables -F FORWARD; iptables -P FORWARD ACCEPT", record.TCPRR, " rules for docker0 are gone since the network was built"},
+		{"as it is", "bridge-nftables", "true", record.TCPRR, ""},
+		{"no rules", "bridge-nftables", "nft flush chain ip docker-bridges filter-FORWARD", record.TCPRR, " rules for docker0 are gone since the network was built"},
 		{"as it is", "published-proxy", "true", record.TCPCRR, ""},
 		{"three of four connections past docker-proxy", "published-proxy", `
 			nft add table ip t
@@ -33,6 +35,9 @@ func TestSabotage(t *testing.T) {
 			record.TCPCRR, "wrong path: "},
 	} {
 		t.Run(c.network+"/"+c.name, func(t *testing.T) {
+			if strings.HasSuffix(c.network, "-nftables") {
+				platformtest.Require(t, "dockerd-nftables", dockerd.Settings{NFTables: true}.Supported(t.Context()))
+			}
 			cells := []record.Cell{{
 				Network: "docker:" + c.network, Hosts: 1, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: c.workload, Placement: record.PlacementFree,
 			}}
