@@ -145,6 +145,9 @@ func TestUnused(t *testing.T) {
 		return turnUse{from: at(began, before), to: at(began.Add(watched), used)}
 	}
 	idle, worked, late := turn(before, window), turn(after, window), turn(before, window/3)
+	between, rested := idle, turn(after, window) // it has worked after the one and before the other
+	rested.from.daemons = rested.to.daemons
+	between.crossed, rested.crossed = 1, 1
 	const none = "path not proved: the payload should cross daemon 7, and no CPU time was used there"
 	const much = 2*heldBySockets + 1
 	spent := sampler.Spent(before, after)
@@ -160,6 +163,8 @@ func TestUnused(t *testing.T) {
 		"worked once":         {1, 0, []turnUse{idle, worked}, "", ""},
 		"nothing to do":       {0, 0, []turnUse{idle}, "", ""},
 		"idle":                {much, 0, []turnUse{idle}, none, ""},
+		"between turns":       {1, 0, []turnUse{between, rested}, "", ""},
+		"answers between":     {1, 1, []turnUse{between, rested}, none, ""},
 		"idle in turns":       {1, 0, []turnUse{idle, idle}, none, ""},
 		"queued before":       {much - 1, 0, []turnUse{idle}, "", "sockets can hold the 134217728 bytes that arrived"},
 		"answers do not wait": {much - 1, 1, []turnUse{idle}, none, ""},

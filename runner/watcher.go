@@ -260,14 +260,16 @@ func (w *watcher) unused(payload, transactions uint64, flows int, window float64
 	if payload == 0 || len(w.daemons) == 0 || len(w.turns) == 0 {
 		return "", nil
 	}
-	// Turns that were read late would count what was used in others' turns.
-	turns, share := []turnUse{{from: w.turns[0].from, to: w.turns[len(w.turns)-1].to}}, 1.0
-	if timely, known := w.timely(); known && crossedIn(w.turns) > 0 {
-		turns = record.Those(w.turns, timely)
-		share = float64(crossedIn(turns)) / float64(crossedIn(w.turns))
-	}
 	held := heldBySockets * uint64(max(1, flows))
-	if transactions == 0 && float64(payload)*share <= float64(held) { // it may have waited there for a turn
+	waited := func(share float64) bool { return transactions == 0 && float64(payload)*share <= float64(held) }
+	turns, share := []turnUse{{from: w.turns[0].from, to: w.turns[len(w.turns)-1].to}}, 1.0
+	if timely, known := w.timely(); known && crossedIn(w.turns) > 0 { // others would count what was used in other networks' turns
+		some := record.Those(w.turns, timely)
+		if part := float64(crossedIn(some)) / float64(crossedIn(w.turns)); !waited(part) {
+			turns, share = some, part
+		}
+	}
+	if waited(share) { // in sockets, for a turn: the daemons may have carried it before
 		share = 0
 	}
 	hosts := record.Distinct(w.daemons, func(d network.Daemon) string { return d.Host })
@@ -297,7 +299,7 @@ func (w *watcher) unused(payload, transactions uint64, flows int, window float64
 			switch watched := turns[0].to.at.Sub(turns[0].from.at); {
 			case watched < seconds(window)/2:
 				return "", fmt.Errorf("it is not known whether the payload crossed %s: %s was used there while it was watched, but that was only %v", which, much, watched.Round(time.Microsecond))
-			case payload <= held && transactions == 0:
+			case waited(1):
 				return "", fmt.Errorf("it is not known whether the payload crossed %s: %s was used there in the window, but sockets can hold the %d bytes that arrived", which, much, payload)
 			}
 		}
