@@ -20,7 +20,7 @@ func TestBetweenTheEnds(t *testing.T) {
 	client, server := both(acks, ack, segments, segment), both(segments, segment, acks, ack)
 	for _, c := range []struct {
 		name   string
-		change func(*network.Hop)
+		change func(*proof, *network.Hop)
 		count  network.Count
 		said   string
 	}{
@@ -36,31 +36,29 @@ func TestBetweenTheEnds(t *testing.T) {
 			"path not proved: 250 packets crossed h1/br0 in one of the two directions, at least 454 must have"},
 		{"some segments elsewhere, which were lost", nil, both(segments*85/100, segment, acks, ack),
 			"path not proved: 850 packets crossed h1/br0 in one of the two directions, at least 929 must have"},
-		{"several in one", func(h *network.Hop) { h.Packs = true }, both(segments/40, 40*segment, 5, ack), ""},
-		{"in a tunnel", func(h *network.Hop) { h.Adds = 50 }, both(segments, segment+50, acks, ack+50), ""},
-		{"past the tunnel", func(h *network.Hop) { h.Adds = 50 }, both(segments, segment, acks, ack),
+		{"several in one", func(_ *proof, h *network.Hop) { h.Packs = true }, both(segments/40, 40*segment, 5, ack), ""},
+		{"in a tunnel", func(_ *proof, h *network.Hop) { h.Adds = 50 }, both(segments, segment+50, acks, ack+50), ""},
+		{"past the tunnel", func(_ *proof, h *network.Hop) { h.Adds = 50 }, both(segments, segment, acks, ack),
 			"path not proved: 33000 bytes crossed h1/br0 in one of the two directions, at least 51255 must have"},
-		{"rules for all", func(h *network.Hop) { h.Kind = network.Rule }, network.Count{Packets: segments + acks, Bytes: segments * segment}, ""},
-		{"rules that see whole datagrams", func(h *network.Hop) { h.Kind = network.Rule }, network.Count{Packets: segments / 20, Bytes: segments * (segment - 34)},
+		{"rules for all", func(_ *proof, h *network.Hop) { h.Kind = network.Rule }, network.Count{Packets: segments + acks, Bytes: segments * segment}, ""},
+		{"rules that see whole datagrams", func(_ *proof, h *network.Hop) { h.Kind = network.Rule }, network.Count{Packets: segments / 20, Bytes: segments * (segment - 34)},
 			"path not proved: 50 packets crossed h1/br0, at least 1404 must have"},
-		{"rules past which answers go", func(h *network.Hop) { h.Kind = network.Rule }, network.Count{Packets: segments, Bytes: segments * segment},
+		{"rules that see datagrams whose fragments connection tracking put together", func(p *proof, h *network.Hop) { h.Kind, p.datagrams = network.Rule, true },
+			network.Count{Packets: segments / 20, Bytes: segments * (segment - 34)}, ""},
+		{"rules past which answers go", func(_ *proof, h *network.Hop) { h.Kind = network.Rule }, network.Count{Packets: segments, Bytes: segments * segment},
 			"path not proved: 1000 packets crossed h1/br0, at least 1404 must have"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			between := hop("h1/br0", network.Device, false, network.Count{})
-			if c.change != nil {
-				c.change(&between)
-			}
-			ends := []network.Hop{hop("h2c1/eth0", network.Device, false, network.Count{}), between, hop("h1c1/eth0", network.Device, false, network.Count{})}
-			p, err := begin(t.Context(), [][]network.Hop{ends})
+			p, err := begin(t.Context(), [][]network.Hop{{
+				hop("h2c1/eth0", network.Device, false, network.Count{}), hop("h1/br0", network.Device, false, network.Count{}), hop("h1c1/eth0", network.Device, false, network.Count{}),
+			}})
 			iferr.Fatal(t, err)
+			if c.change != nil {
+				c.change(p, &p.hops[1])
+			}
 			hops, ok := p.judge([]network.Count{client, c.count, server}, []workload.Crossed{{Bytes: segments * 50_000}})
 			if got := verdict(hops); got != c.said || ok != (c.said == "") {
 				t.Errorf("%v, %q, want %q", ok, got, c.said)
-			}
-			p.datagrams = true // connection tracking puts fragments together again
-			if hops, _ := p.judge([]network.Count{client, c.count, server}, []workload.Crossed{{Bytes: segments * 50_000}}); p.hops[1].Kind == network.Rule && c.count.Bytes > segments*segment/2 && verdict(hops) != "" {
-				t.Errorf("of datagrams: %q", verdict(hops))
 			}
 			p.hops[0].Common, p.hops[2].Common = true, true // what the ends count can be others'
 			if hops, _ := p.judge([]network.Count{client, c.count, server}, []workload.Crossed{{Bytes: segments * 50_000}}); verdict(hops) != "" {
@@ -150,8 +148,7 @@ func TestMisfit(t *testing.T) {
 		p := &proof{
 			hops: []network.Hop{{Name: "h1c1/eth0", Link: "veth", Meets: "h1/veth0"}, {Name: "h1/veth0", Link: "veth", Meets: "h1c1/eth0", Master: 3, MTU: 1500}},
 		}
-		p.before, p.ends, p.lasts = []network.Count{{At: end}, {At: port, MTU: mtu}}, []int{1}, []int{1}
-		p.after = p.before
+		p.before, p.pairs, p.ends, p.lasts = []network.Count{{At: end}, {At: port, MTU: mtu}}, [][]int{nil, {0}}, []int{1}, []int{1}
 		if got := p.misfit(false); got != c.said {
 			t.Errorf("%s: %q, want %q", c.name, got, c.said)
 		}

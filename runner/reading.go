@@ -130,32 +130,25 @@ func changed(p *proof, before, after reading, bridge func(host string, index int
 // misfit describes a device that is not of its kind, or not attached as the network says, or returns "". Nothing else than a name would
 // tell it from another one. The MTUs of normalized ends are not the network's.
 func (p *proof) misfit(normalized bool) string {
-	hops, counts, _ := p.taken()
 	at := map[string]network.Joint{}
-	for i, h := range hops {
-		at[h.Name] = counts[i].At
+	for i, h := range p.hops {
+		at[h.Name] = p.before[i].At
 	}
-	for i, h := range hops {
-		own, other := counts[i].At, at[h.Meets]
+	for i, h := range p.hops {
+		own, other, mtu := p.before[i].At, at[h.Meets], p.before[i].MTU
 		switch {
-		case own == network.Joint{}: // it is no device, or there is none
+		case h.May || own == network.Joint{}: // it need not be crossed, or is no device
 		case h.Link != "" && own.Kind != h.Link:
 			return fmt.Sprintf("wrong path: %s is of the kind %s, and should be of the kind %s", h.Name, own.Kind, h.Link)
 		case other.Index != 0 && own.Peer != other.Index:
 			return fmt.Sprintf("wrong path: %s is not connected to %s", h.Name, h.Meets)
 		case h.Master != 0 && own.Master != h.Master:
 			return fmt.Sprintf("wrong path: %s is not a port of its bridge", h.Name)
-		case normalized && p.endsAt(h):
-		case h.MTU != 0 && counts[i].MTU != 0 && counts[i].MTU != h.MTU:
-			return fmt.Sprintf("wrong path: the MTU of %s is %d, and should be %d", h.Name, counts[i].MTU, h.MTU)
+		case h.MTU != 0 && mtu != 0 && mtu != h.MTU && !(normalized && p.isEnd(i)):
+			return fmt.Sprintf("wrong path: the MTU of %s is %d, and should be %d", h.Name, mtu, h.MTU)
 		}
 	}
 	return ""
-}
-
-// endsAt reports whether a path ends at a hop.
-func (p *proof) endsAt(h network.Hop) bool {
-	return slices.ContainsFunc(slices.Concat(p.ends, p.lasts), func(i int) bool { return p.hops[i].Name == h.Name })
 }
 
 // taken returns the hops that the payload took, with their counts before and after the trial.
