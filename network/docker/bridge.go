@@ -161,7 +161,7 @@ func (n *build) watchRules(ctx context.Context, rules engine.Firewall, device st
 		case !slices.Equal(was.settings, is.settings):
 			return &network.WrongPath{Finding: "whether packets that cross a bridge meet the engine's rules (net.bridge.bridge-nf-call-iptables) has changed since the network was built"}
 		case len(gone) > 0:
-			return &network.WrongPath{Finding: fmt.Sprintf("%d of the engine's %d rules for %s are gone since the network was built", len(gone), len(was.rules), device)}
+			return &network.WrongPath{Finding: fmt.Sprintf("%d of the %d rules for %s are gone since the network was built", len(gone), len(was.rules), device)}
 		}
 		return nil
 	}

@@ -28,7 +28,8 @@ func pairs(kind, about string, need plumb.Need, add adder) network.Driver {
 			at := make(map[*plumb.Node]end)
 			for i, client := range n.Clients {
 				e := end{device: fmt.Sprintf("eth%d", i/n.Topo.Servers), server: n.Servers[n.Topo.Pair(i)], client: i}
-				if err := pair(ctx, n.Site, client, kind, e, add); err != nil {
+				client.Link = kind
+				if err := pair(ctx, n.Site, client, e, add); err != nil {
 					return fmt.Errorf("%s: join %s and %s: %w", kind, client.Name(), e.server.Name(), err)
 				}
 				at[client] = e
@@ -61,11 +62,10 @@ type end struct {
 func clientAddr(i int, six bool) netip.Addr { return plumb.ContainerAddr(0, 2*i+1, six) }
 func serverAddr(i int, six bool) netip.Addr { return plumb.ContainerAddr(0, 2*i, six) }
 
-func pair(ctx context.Context, s *plumb.Site, client *plumb.Node, kind string, e end, add adder) error {
+func pair(ctx context.Context, s *plumb.Site, client *plumb.Node, e end, add adder) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	client.Link = kind
 	s.MadeDevice(client.NS, client.Device)
 	err := nl.With(client.NS, func(n *nl.NS) error { return add(n, client.Device, e.server.NS, e.device, s.Topo.Underlay.MTU) })
 	if err != nil {
