@@ -61,7 +61,12 @@ func (s *Site) addBridge(h *Host, name string, mtu int, gateway bool) (*Bridge, 
 	b := &Bridge{Name: name, Host: h, MTU: mtu, made: true, gateway: gateway}
 	s.MadeDevice(h.NS, name)
 	return b, nl.With(h.NS, func(n *nl.NS) error {
-		return n.Add(&netlink.Bridge{LinkAttrs: nl.Attrs(name, mtu)})
+		if err := n.Add(&netlink.Bridge{LinkAttrs: nl.Attrs(name, 0)}); err != nil || mtu == 0 {
+			return err
+		}
+		// Not as the bridge is made: then br_netfilter would go on fragmenting for 1500, and drop datagrams whose fragments had been larger
+		// (br_change_mtu and br_nf_ip_fragment in the kernel's net/bridge).
+		return n.MTU(name, mtu)
 	})
 }
 
