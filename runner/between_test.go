@@ -149,10 +149,10 @@ func TestMisfit(t *testing.T) {
 			hops: []network.Hop{{Name: "h1c1/eth0", Link: "veth", Meets: "h1/veth0"}, {Name: "h1/veth0", Link: "veth", Meets: "h1c1/eth0", Master: 3, MTU: 1500}},
 		}
 		p.before, p.pairs, p.ends, p.lasts = []network.Count{{At: end}, {At: port, MTU: mtu}}, [][]int{nil, {0}}, []int{1}, []int{1}
-		if got := p.misfit(false); got != c.said {
+		if got := p.misfit(0); got != c.said {
 			t.Errorf("%s: %q, want %q", c.name, got, c.said)
 		}
-		if got := p.misfit(true); got != c.said && mtu == 1500 || got != "" && mtu != 1500 {
+		if got := p.misfit(1280); got != c.said && mtu == 1500 || got != "" && mtu != 1500 {
 			t.Errorf("%s, normalized: %q", c.name, got)
 		}
 	}

@@ -142,9 +142,12 @@ func answers[T any](ctx context.Context, all []end, method string, in func(end) 
 
 func peerOf(e end) any { return e.peer }
 
-// alikeMTU is the MTU of all endpoints of a cell that makes them alike: it leaves room for the largest overhead of a network,
+// alikeMTU is the MTU of all endpoints of a cell that makes them alike, 0 of any other: it leaves room for the largest overhead of a network,
 // Weave's, and is no smaller than IPv6 requires of every link (RFC 8200, section 5).
 func alikeMTU(c record.Cell) int {
+	if !c.Normalize {
+		return 0
+	}
 	const overhead, least = 124, 1280
 	mtu, _ := record.DimensionOf("mtu")
 	under, _ := mtu.Number(c)
@@ -154,10 +157,7 @@ func alikeMTU(c record.Cell) int {
 // condition puts the endpoints into the state that the cell requires, once per network. If any network of the run takes
 // turns, all keep the windows of connections that rest, so that they are set up alike.
 func (s *session) condition(ctx context.Context, c record.Cell, links []link) error {
-	want := sampler.Condition{NoOffloads: c.Offload == record.OffloadOff, KeepWindow: s.r.rests && !s.borrowed()}
-	if c.Normalize {
-		want.MaxMTU = alikeMTU(c)
-	}
+	want := sampler.Condition{NoOffloads: c.Offload == record.OffloadOff, MaxMTU: alikeMTU(c), KeepWindow: s.r.rests && !s.borrowed()}
 	if s.conditioned || want == (sampler.Condition{}) {
 		return nil
 	}
@@ -186,8 +186,37 @@ func (s *session) condition(ctx context.Context, c record.Cell, links []link) er
 		}
 		return nil
 	})
+	if err == nil && want.MaxMTU > 0 {
+		err = s.narrow(want.MaxMTU, links)
+	}
 	s.conditioned = err == nil
 	return err
+}
+
+// narrow reduces the MTU of the hosts' devices that lead to containers to that of the containers, which do not receive larger packets: a
+// host sends such by itself, as the client or for a proxy.
+func (s *session) narrow(mtu int, links []link) error {
+	spaces := s.readable()
+	for _, h := range s.network.Hosts {
+		for _, l := range links {
+			for _, at := range []struct {
+				*AgentEndpoint
+				own netip.Addr
+			}{{l.client, l.toClient}, {l.server, l.atServer}} {
+				if spaces[h.Name()] == "" || at.OnHost() != h.Name() || at.Name() == h.Name() {
+					continue
+				}
+				restore, err := sampler.Narrow(spaces[h.Name()], at.own, mtu, h.Uplink().Device)
+				if err != nil {
+					return fmt.Errorf("%s: %w", h.Name(), err)
+				}
+				if restore != nil {
+					s.restores = append(s.restores, restore)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // keep notes the devices of hosts that a condition changes, so that they are restored when the network is closed: a host may outlive

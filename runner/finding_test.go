@@ -178,7 +178,7 @@ func TestBlackHole(t *testing.T) {
 
 func TestEndpointsMadeAlike(t *testing.T) {
 	for under, want := range map[int]int{0: 1376, 1500: 1376, 9000: 8876, 1426: 1302, 1300: 1280} {
-		if got := alikeMTU(record.Cell{MTU: under}); got != want {
+		if got := alikeMTU(record.Cell{MTU: under, Normalize: true}); got != want {
 			t.Errorf("on an underlay of %d: an MTU of %d, want %d", under, got, want)
 		}
 	}

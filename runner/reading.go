@@ -128,8 +128,8 @@ func changed(p *proof, before, after reading, bridge func(host string, index int
 }
 
 // misfit describes a device that is not of its kind, or not attached as the network says, or returns "". Nothing else than a name would
-// tell it from another one. The MTUs of normalized ends are not the network's.
-func (p *proof) misfit(normalized bool) string {
+// tell it from another one. Devices that were given the MTU that makes cells alike do not have the network's; 0 is none.
+func (p *proof) misfit(alike int) string {
 	at := map[string]network.Joint{}
 	for i, h := range p.hops {
 		at[h.Name] = p.before[i].At
@@ -144,7 +144,7 @@ func (p *proof) misfit(normalized bool) string {
 			return fmt.Sprintf("wrong path: %s is not connected to %s", h.Name, h.Meets)
 		case h.Master != 0 && own.Master != h.Master:
 			return fmt.Sprintf("wrong path: %s is not a port of its bridge", h.Name)
-		case h.MTU != 0 && mtu != 0 && mtu != h.MTU && !(normalized && p.isEnd(i)):
+		case h.MTU != 0 && mtu != 0 && mtu != h.MTU && mtu != alike:
 			return fmt.Sprintf("wrong path: the MTU of %s is %d, and should be %d", h.Name, mtu, h.MTU)
 		}
 	}

@@ -292,7 +292,7 @@ func (a *attempt) complete(ctx context.Context, res workload.Result, crossed []w
 	t.Status = record.OK
 	transactions := record.Sum(res.Flows, func(f record.Flow) uint64 { return f.Transactions })
 	unused, unknown := a.watch.unused(res.Bytes, transactions, len(res.Flows), res.Window.Seconds())
-	if wrong := cmp.Or(p.misfit(t.Cell.Normalize), verdict(t.Path), p.crowded(), astray(t.Endpoints, t.Path), unused, unshaped(t, s.topo.Underlay, res.Bytes, len(a.watch.turns)), changed(p, a.before, after, s.bridge),
+	if wrong := cmp.Or(p.misfit(alikeMTU(t.Cell)), verdict(t.Path), p.crowded(), astray(t.Endpoints, t.Path), unused, unshaped(t, s.topo.Underlay, res.Bytes, len(a.watch.turns)), changed(p, a.before, after, s.bridge),
 		s.altered(p, t.Endpoints, ends), unexpected, a.uncontrolled(res)); wrong != "" {
 		t.Status, t.Reason = record.Invalid, wrong
 		return nil

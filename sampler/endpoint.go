@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"nettoll/internal/netns"
 	"nettoll/internal/nl"
 	"nettoll/internal/wrap"
@@ -175,14 +177,44 @@ func Keep(path string, peer netip.Addr) (restore func() error, err error) {
 			return err
 		}
 		err := nl.WithEthtool(path, func(tool nl.Ethtool) error { return tool.Change(device, on) })
-		return wrap.Error(errors.Join(err, nl.With(path, func(n *nl.NS) error {
-			link, err := n.Link(device)
-			if err != nil || link.Attrs().MTU >= mtu {
-				return err
-			}
-			return n.MTU(device, mtu)
-		})), "sampler: restore %s", device)
+		return wrap.Error(errors.Join(err, widen(path, device, mtu)), "sampler: restore %s", device)
 	}, nil
+}
+
+// Narrow reduces the MTU of the device by which a host, whose network namespace is at path, sends to an address of one of its containers,
+// and returns a function that restores it. A host that reaches the container by its uplink, as that of a macvlan device, or not at all
+// stays as it is; restore is nil then.
+func Narrow(path string, to netip.Addr, mtu int, uplink string) (restore func() error, err error) {
+	err = nl.With(path, func(n *nl.NS) error {
+		link, err := n.Toward(to)
+		if errors.Is(err, unix.ENETUNREACH) || errors.Is(err, unix.EHOSTUNREACH) {
+			return nil
+		}
+		if err != nil || link.Attrs().Name == uplink || link.Attrs().MTU <= mtu {
+			return err
+		}
+		device, was := link.Attrs().Name, link.Attrs().MTU
+		restore = func() error {
+			there, err := nl.HasDevice(path, device)
+			if err == nil && there {
+				err = widen(path, device, was)
+			}
+			return wrap.Error(err, "sampler: restore %s", device)
+		}
+		return n.MTU(device, mtu)
+	})
+	return restore, wrap.Error(err, "sampler: device toward %s", to)
+}
+
+// widen gives a device an MTU again, unless it has a larger one.
+func widen(path, device string, mtu int) error {
+	return nl.With(path, func(n *nl.NS) error {
+		link, err := n.Link(device)
+		if err != nil || link.Attrs().MTU >= mtu {
+			return err
+		}
+		return n.MTU(device, mtu)
+	})
 }
 
 // KeepWindow makes TCP connections in a network namespace keep their window while they rest; "" means

@@ -186,6 +186,37 @@ func TestKeepUndoesACondition(t *testing.T) {
 	}
 }
 
+func TestNarrow(t *testing.T) {
+	ns := joined(t)
+	before, err := endpointIn(ns, peer4)
+	iferr.Fatal(t, err)
+	for _, c := range []struct {
+		name   string
+		to     netip.Addr
+		uplink string
+		want   int
+	}{
+		{"a container", peer4, "up0", 1300},
+		{"a container beyond the uplink", peer4, before.Device, before.MTU},
+		{"a container that the host does not reach", netip.MustParseAddr("203.0.113.1"), "up0", before.MTU},
+	} {
+		restore, err := sampler.Narrow(ns, c.to, 1300, c.uplink)
+		iferr.Fatal(t, err)
+		if is, err := endpointIn(ns, peer4); err != nil || is.MTU != c.want {
+			t.Errorf("%s: an MTU of %d, %v, want %d", c.name, is.MTU, err, c.want)
+		}
+		if changed := c.want != before.MTU; changed != (restore != nil) {
+			t.Errorf("%s: there is something to restore: %v, want %v", c.name, !changed, changed)
+		}
+		if restore != nil {
+			iferr.Fatal(t, restore())
+		}
+		if is, err := endpointIn(ns, peer4); err != nil || is.MTU != before.MTU {
+			t.Errorf("%s: restored to %d, %v, want %d", c.name, is.MTU, err, before.MTU)
+		}
+	}
+}
+
 func TestEveryCounterOfThisKernelIsUnderstood(t *testing.T) {
 	c, err := sampler.Counters("/proc")
 	iferr.Fatal(t, err)

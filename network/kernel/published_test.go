@@ -37,6 +37,24 @@ func TestPayloadThatServersSend(t *testing.T) {
 	}
 }
 
+// TestDatagramsForNarrowContainers has a host send datagrams to its containers, as a client and for a proxy, which are larger than the
+// MTU that makes endpoints alike, and than that of the bridge.
+func TestDatagramsForNarrowContainers(t *testing.T) {
+	for _, tech := range []network.Driver{kernel.Published(), kernel.PublishedProxy()} {
+		networktest.Build(t, tech, networktest.Pair) // or skip
+		for _, size := range []int{1400, 8 << 10} {
+			for _, trial := range networktest.Measure(t, lab.New(), tech, []record.Cell{{
+				Network: tech.Name, Hosts: 1, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: record.UDPStream,
+				Options: record.Options{MessageSize: size}, Normalize: true, Placement: record.PlacementFree,
+			}}) {
+				if trial.Status != record.OK {
+					t.Errorf("%s, %d bytes: %s: %s", tech.Name, size, trial.Status, trial.Reason)
+				}
+			}
+		}
+	}
+}
+
 // TestDatagramsToSeveralServers sends datagrams that nobody answers to published ports of two servers, from one client after the
 // other. Hops of one name are read once for all pairs, so on the paths of both they count the datagrams of both.
 func TestDatagramsToSeveralServers(t *testing.T) {
