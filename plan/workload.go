@@ -276,21 +276,16 @@ func (s Suite) driversOf(w Workload, name, field, load string, known Known) ([]d
 		if !ok || name != allTools && name != t.Name {
 			continue
 		}
-		missing := d.missing(w)
-		six := d.IPv4Only && !slices.Contains(s.Families, 4)
-		never := s.cannot(load, w, t.Name, d)
-		if name != allTools {
-			switch {
-			case missing != "":
-				return nil, s.fault(field, "%s does not honour %s on %s; %s", t.Name, missing, w.Name, honouring(missing, w, known))
-			case six:
-				return nil, s.fault(field, "%s drives %s over IPv4 only; add 4 to families, or leave %s out", t.Name, w.Name, t.Name)
-			case never != nil:
-				return nil, never
-			}
-		}
-		if s.can(d, w) {
+		switch missing := d.missing(w); {
+		case s.can(d, w):
 			found = append(found, drive{t.Name, w.Name, w.Options, d.IPv4Only})
+		case name == allTools:
+		case missing != "":
+			return nil, s.fault(field, "%s does not honour %s on %s; %s", t.Name, missing, w.Name, honouring(missing, w, known))
+		case d.IPv4Only && !slices.Contains(s.Families, 4):
+			return nil, s.fault(field, "%s drives %s over IPv4 only; add 4 to families, or leave %s out", t.Name, w.Name, t.Name)
+		default:
+			return nil, s.cannot(load, w, t.Name, d)
 		}
 	}
 	return found, nil
