@@ -219,14 +219,6 @@ func AbleTo(cells []record.Cell, set record.Settings, room func(network string) 
 	}
 }
 
-// rank orders bounded networks first.
-func (a Able) rank(network string) int {
-	if a.Bounded(network) {
-		return 0
-	}
-	return 1
-}
-
 // alone reports whether a network can stand at once with no other.
 func (a Able) alone(network string) bool {
 	return a.Rooms[network].Apart || a.Room == 1 && a.Bounded(network)
@@ -368,9 +360,8 @@ func cut(all []Visit, able Able) (groups []Group) {
 
 // deal divides members into groups of about equal size, as few as the room allows.
 func deal(all []Visit, members []member, compared map[record.Cell]bool, able Able) (groups []Group) {
-	slices.SortStableFunc(members, func(a, b member) int { // so that the bounded ones are spread evenly over the groups
-		return cmp.Compare(able.rank(a.Network), able.rank(b.Network))
-	})
+	bounded := func(m member) bool { return able.Bounded(m.Network) }
+	members = append(record.Those(members, bounded), slices.DeleteFunc(members, bounded)...) // so that these are spread evenly over the groups
 	most := able.mostAlike(all[0].Cell)
 	for n := (len(members) + most - 1) / most; n <= len(members); n++ {
 		dealt := make([][]record.Cell, n)
