@@ -53,11 +53,9 @@ type Forecast struct {
 // that would end after the budget.
 func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 	visits := group(cells)
-	compared := record.Comparisons(cells)
-	f := Forecast{Cells: len(cells), MaxRounds: set.MaxRounds,
-		Comparisons: compared}
-	if compared > 0 {
-		f.Verdict = record.LeastRounds(compared, set.Confidence)
+	f := Forecast{Cells: len(cells), MaxRounds: set.MaxRounds, Comparisons: record.Comparisons(cells)}
+	if f.Comparisons > 0 {
+		f.Verdict = record.LeastRounds(f.Comparisons, set.Confidence)
 	}
 	f.MinRounds = min(max(set.MinRounds, f.Verdict), set.MaxRounds)
 	starting := 0.0
@@ -92,11 +90,10 @@ func Estimate(cells []record.Cell, set record.Settings, known Known) Forecast {
 			if build >= slow && !slices.Contains(f.Slow, v.Network) {
 				f.Slow = append(f.Slow, v.Network)
 			}
-			starting += build
 			if p.AtOnce > 0 && !v.Timed(kind.Has) {
-				starting -= build
 				slowest, build = max(slowest, build), 0
 			}
+			starting += build
 			round += build
 			round += VisitOverhead.Seconds() + float64(containers)*ContainerOverhead.Seconds() + float64(v.Pairs())*AgentOverhead.Seconds()
 		}
