@@ -133,8 +133,8 @@ func orOne(numbers []int) []int {
 
 // checkCounts refuses topologies that are not possible, or that are given in addition to numbers.
 func (s Suite) checkCounts() error {
-	for i, key := range []string{"servers", "clients", "processes"} {
-		if len([][]int{s.Servers, s.Clients, s.Processes}[i]) > 0 && len(s.Topologies) > 0 {
+	for _, key := range []string{"servers", "clients", "processes"} {
+		if s.field(key).Len() > 0 && len(s.Topologies) > 0 {
 			return s.faultOfEither("topologies", key, "%s and topologies contradict each other; leave one out", key)
 		}
 	}
