@@ -105,11 +105,8 @@ func networkMeant(text string) string {
 
 // isNetwork reports whether the text could name a network, or all networks of a platform.
 func isNetwork(text string) bool {
-	platform, name, ok := strings.Cut(text, ":")
-	if !ok {
-		return isName(text)
-	}
-	return isName(platform) && isName(name)
+	platform, name, both := strings.Cut(text, ":")
+	return isName(platform) && (!both || isName(name))
 }
 
 // isName reports whether the text could name a driver.
@@ -234,10 +231,8 @@ func (e *FieldError) Error() string {
 // is.
 func (e *FieldError) Flag() string {
 	name := e.Field
-	if list, option, ok := strings.Cut(name, "]."); ok && option != "name" {
+	if _, option, ok := strings.Cut(name, "]."); ok && option != "name" {
 		name = option
-	} else {
-		name = list
 	}
 	name, _, _ = strings.Cut(name, "[")
 	name, _, _ = strings.Cut(name, ".")
@@ -292,13 +287,11 @@ func (s Suite) unknown(field, kind, name string, known []string) error {
 // listed suggests the names that begin with the given one and a hyphen, or else the nearest name, and says which
 // command shows all.
 func listed(name string, known []string, where string) string {
+	meant := mean(name, known, "")
 	if all := Variants(name, known); len(all) > 0 {
-		return fmt.Sprintf("did you mean %s? %s shows all", anyOf(all), where)
+		meant = fmt.Sprintf("did you mean %s?", anyOf(all))
 	}
-	if n, ok := Nearest(name, known); ok {
-		return fmt.Sprintf("did you mean %q? %s shows all", n, where)
-	}
-	return where + " shows all"
+	return strings.TrimPrefix(meant+" "+where+" shows all", " ")
 }
 
 // Nearest returns the known name that was probably meant. It returns none if more than a third of the letters would
