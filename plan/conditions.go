@@ -164,7 +164,7 @@ func ParseUnderlay(text string) (Underlay, error) {
 		return u, fmt.Errorf("%q is not the name of an instance; write for example m4.large:rate=1G", name)
 	case both:
 		u.Instance, text = name, shape
-	case isInstance(name) && !isShapeKey(name):
+	case isInstance(name) && name != "rate" && name != "delay":
 		return Underlay{Instance: name}, nil
 	}
 	seen := make(map[string]bool)
@@ -189,8 +189,6 @@ func ParseUnderlay(text string) (Underlay, error) {
 	}
 	return u, u.check()
 }
-
-func isShapeKey(text string) bool { return text == "rate" || text == "delay" }
 
 // ParseUnderlays reads several shapes from a flag: a comma ends a shape if the next part cannot belong to it, as in
 // rate=1gbit,rate=10gbit or in m4.large,none,rate=1gbit,delay=1ms.

@@ -415,10 +415,8 @@ func (s Suite) candidates(known Known, nets []named) (all []named, err error) {
 
 // native returns the baseline of a platform's networks, or "" where that is the default platform's.
 func (k Known) native(platform string) string {
-	for i, p := range k.Platforms {
-		if p.Name == platform && i > 0 {
-			return p.Native
-		}
+	if i := slices.Index(k.platforms(), platform); i > 0 {
+		return k.Platforms[i].Native
 	}
 	return ""
 }
