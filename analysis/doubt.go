@@ -299,7 +299,7 @@ func doubts(row Row, c series, in circumstances) warnings {
 	out := lostDoubts(row.Lost, len(c.trials))
 	if row.Status != record.OK {
 		cause, _, found := strings.Cut(row.Reason, " (seen as: ")
-		return append(out, slices.DeleteFunc(carried(c, in), func(w Warning) bool {
+		return append(out, slices.DeleteFunc(carried(c), func(w Warning) bool {
 			return found && strings.HasPrefix(w.Text, cause) // the reason reports it already
 		})...)
 	}
@@ -362,7 +362,7 @@ func doubts(row Row, c series, in circumstances) warnings {
 		out.add(WarnMoved, "its figures mix both: measure it again in a run that stays where it is",
 			"between its trials the machines changed: %s", strings.Join(moved, "; "))
 	}
-	out = append(out, carried(c, in)...)
+	out = append(out, carried(c)...)
 	if s := stolen(ok, len(in.machine.CPUs)); s > stealLimit {
 		out.add(WarnSteal, "measure when the other guests of the hypervisor are quiet, or on a dedicated machine",
 			"the hypervisor took %s of the CPU time while this was measured", Percent(s))
@@ -441,7 +441,7 @@ func Telling(code string) bool { return slices.Contains(telling, code) }
 
 // carried merges the warnings of trials by code, in the order in which they first appear, with the texts of the last
 // trial that has the code, or all texts of statements. The numbers in a text are ranges over all trials that say the same.
-func carried(c series, in circumstances) (out warnings) {
+func carried(c series) (out warnings) {
 	type of struct {
 		trial int
 		shape string
