@@ -55,13 +55,15 @@ func SelfCheck(f *record.File, block int) FalseAlarms {
 	}
 	out := FalseAlarms{Block: block, Level: 1 - conf, High: 1, P: 1}
 	all := collect(f.Run.Cells, f.Trials)
+	second := record.Those(all, func(c series) bool { return c.cell.Twin == 2 })
 	rounds := 0
 	for _, k := range record.Kinds() {
 		m := MetricAlarms{Kind: k}
-		for _, of := range twins(all, k) {
-			rounds = max(rounds, len(of.pairs))
+		for _, c := range second {
+			pairs := pairUp(c.points(k), c.base.points(k))
+			rounds = max(rounds, len(pairs))
 			compared, alarms := 0, 0
-			for pairs := of.pairs; len(pairs) >= block; pairs = pairs[block:] {
+			for ; len(pairs) >= block; pairs = pairs[block:] {
 				if c := compare(pairs[:block], k.Better, judging); c != nil {
 					compared++
 					if c.alarms(conf) {
@@ -70,7 +72,7 @@ func SelfCheck(f *record.File, block int) FalseAlarms {
 				}
 			}
 			m.Comparisons, m.Alarms = m.Comparisons+compared, m.Alarms+alarms
-			if of.primary {
+			if c.primary().Name == k.Name {
 				out.Comparisons, out.Alarms = out.Comparisons+compared, out.Alarms+alarms
 			}
 		}
@@ -82,7 +84,7 @@ func SelfCheck(f *record.File, block int) FalseAlarms {
 	}
 	why, _ := ending(f)
 	need := block
-	if each := len(record.Those(all, func(c series) bool { return c.cell.Twin == 2 })); each > 0 { // a block has a comparison of each
+	if each := len(second); each > 0 { // a block has a comparison of each
 		need = (leastCompared(out, conf, MostRounds/block*each) + each - 1) / each * block
 	}
 	out.More = bound{
@@ -131,20 +133,6 @@ func (a *FalseAlarms) judge(conf float64, rounds int) {
 	default:
 		a.Outcome = NotKnown
 	}
-}
-
-// twinRounds are the paired rounds of a second twin and its first, in one metric.
-type twinRounds struct {
-	pairs   []pair
-	primary bool // it is the metric that the cell is ranked by
-}
-
-// twins returns the paired rounds of every second twin and the first of its scenario.
-func twins(all []series, k record.Kind) []twinRounds {
-	second := record.Those(all, func(c series) bool { return c.cell.Twin == 2 })
-	return record.Each(second, func(c series) twinRounds {
-		return twinRounds{pairUp(c.points(k), c.base.points(k)), c.primary().Name == k.Name}
-	})
 }
 
 // Attained is the probability that the signed-rank test of n pairs without
