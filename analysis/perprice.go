@@ -25,17 +25,13 @@ type PerPrice struct {
 // instance that the run names, at the price that the run gives or else at the published one. Cells
 // on one host crossed no link of an instance, so they have no price of one.
 func perPrices(res Result) []PerPrice {
-	price := map[string]reference.InstanceType{}
-	for _, i := range reference.Instances() {
-		price[i.Name] = i
-	}
-	own := price[res.Run.Instance]
+	own, _ := reference.Instance(res.Run.Instance)
 	if p := res.Run.Price; p > 0 && !math.IsInf(p, 0) {
 		own.Name, own.Price = res.Run.Instance, p
 	}
 	var out []PerPrice
 	for _, s := range res.Scenarios {
-		instance := price[shapeOf(s.Cell.Underlay).Instance]
+		instance, _ := reference.Instance(shapeOf(s.Cell.Underlay).Instance)
 		if s.Cell.Underlay == "" {
 			instance = own
 		}
