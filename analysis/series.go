@@ -103,16 +103,8 @@ func (s *series) beside(c *series, seen func(t, of *record.Trial) *record.Trial)
 // nearestTrial returns which of the trials took place the least before or after another one of the same round: a good one, if there is
 // any.
 func nearestTrial(trials []*record.Trial, of *record.Trial) *record.Trial {
-	return slices.MinFunc(trials, func(a, b *record.Trial) int {
-		failed := func(t *record.Trial) int {
-			if t.Status == record.OK {
-				return 0
-			}
-			return 1
-		}
-		apart := func(t *record.Trial) int { return max(t.Order-of.Order, of.Order-t.Order) }
-		return cmp.Or(cmp.Compare(failed(a), failed(b)), cmp.Compare(apart(a), apart(b)))
-	})
+	apart := func(t *record.Trial) int { return max(t.Order-of.Order, of.Order-t.Order) }
+	return slices.MinFunc(series{trials: trials}.counting(), func(a, b *record.Trial) int { return cmp.Compare(apart(a), apart(b)) })
 }
 
 // BaselineName returns the name that reports use for the network that a
