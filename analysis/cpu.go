@@ -31,18 +31,18 @@ const (
 // those of a cluster of the user's, which serve all of its networks, also without traffic; they are part of the machine, and
 // of shared.
 func CPUKinds() []record.Kind {
-	kinds := make([]record.Kind, len(cpuUses))
-	for i, use := range cpuUses {
-		kinds[i] = record.Kind{Name: use.name, Title: use.title, Unit: "cpu-s/s", Better: record.LowerIsBetter}
-	}
-	return kinds
+	return record.Each(cpuUses, func(use cpuUse) record.Kind {
+		return record.Kind{Name: use.name, Title: use.title, Unit: "cpu-s/s", Better: record.LowerIsBetter}
+	})
 }
 
-// cpuUses are the figures of CPU use, each with its value in one trial, in seconds, if that is known.
-var cpuUses = []struct {
+// cpuUse is a figure of CPU use, with its value in one trial, in seconds, if that is known.
+type cpuUse struct {
 	name, title string
 	of          func(*record.Trial) (seconds float64, known bool)
-}{
+}
+
+var cpuUses = []cpuUse{
 	{reference.CPUClient, "CPU of clients", func(t *record.Trial) (float64, bool) { return counted(t.CPU.Client.Total()) }},
 	{reference.CPUServer, "CPU of servers", func(t *record.Trial) (float64, bool) { return counted(t.CPU.Server.Total()) }},
 	{CPUDaemons, "CPU of daemons", func(t *record.Trial) (float64, bool) { return counted(daemons(t)) }},
@@ -75,7 +75,7 @@ func nodeDaemons(t *record.Trial) float64 {
 // loads returns the values of a figure of CPU use in the OK trials. Those of daemons and of containers exist
 // only if there are daemons, and if containers are counted.
 func (s series) loads(k record.Kind) []Point {
-	use := cpuUses[slices.IndexFunc(CPUKinds(), func(other record.Kind) bool { return other == k })]
+	use, _ := record.First(cpuUses, func(use cpuUse) bool { return use.name == k.Name })
 	var out []Point
 	for _, t := range s.ok() {
 		if t.CPU == nil || t.Window <= 0 {
@@ -127,11 +127,11 @@ func wholeHosts(t *record.Trial, hosts []string) (seconds float64, known bool) {
 		return 0, false
 	}
 	for _, name := range hosts {
-		i := slices.IndexFunc(t.CPU.Hosts, func(h record.HostCPU) bool { return h.Host == name })
-		if i < 0 {
+		host, known := record.First(t.CPU.Hosts, func(h record.HostCPU) bool { return h.Host == name })
+		if !known {
 			return 0, false
 		}
-		seconds += t.CPU.Hosts[i].Busy - t.CPU.Hosts[i].Idle*t.Window
+		seconds += host.Busy - host.Idle*t.Window
 	}
 	return max(0, seconds), true
 }
