@@ -430,13 +430,11 @@ func (m match) figureOf(network string, k record.Kind) (row Row, f Figure, ok bo
 	if f, ok = row.Figure(k.Name); ok {
 		return row, f, true
 	}
-	if host := map[string]string{reference.CPUClient: CPUClientHost, reference.CPUServer: CPUServerHost}[k.Name]; host != "" {
-		if f, ok = row.Load(host); ok {
+	host := map[string]string{reference.CPUClient: CPUClientHost, reference.CPUServer: CPUServerHost}[k.Name]
+	for _, name := range []string{host, k.Name} {
+		if f, ok = row.Load(name); ok {
 			return row, f, true
 		}
-	}
-	if f, ok = row.Load(k.Name); ok {
-		return row, f, true
 	}
 	switch k.Name {
 	case record.ThroughputPerClient:
