@@ -565,22 +565,13 @@ const leastCovered = 0.98
 
 // uncovered returns doubts about trials whose latencies do not cover the whole window.
 func uncovered(trials []*record.Trial) []Warning {
-	known, n, least := 0, 0, 1.0
-	for _, t := range trials {
-		if t.Covered <= 0 {
-			continue
-		}
-		known++
-		if t.Covered < leastCovered {
-			n++
-			least = min(least, t.Covered)
-		}
-	}
-	if n == 0 {
+	known := record.Those(record.Each(trials, func(t *record.Trial) float64 { return t.Covered }), func(share float64) bool { return share > 0 })
+	short := record.Those(known, func(share float64) bool { return share < leastCovered })
+	if len(short) == 0 {
 		return nil
 	}
 	return []Warning{{WarnUncovered,
 		fmt.Sprintf("in %s the counted transactions cover less than %s of the window, as little as %s: the rest was spent in slow ones that began before it, on lost datagrams, or waiting for a CPU",
-			ofTrials(n, known), Percent(leastCovered), Percent(math.Floor(1000*least+1e-9)/1000)), // rounded up, it could be as much as the limit
+			ofTrials(len(short), len(known)), Percent(leastCovered), Percent(math.Floor(1000*slices.Min(short)+1e-9)/1000)), // rounded up, it could be as much as the limit
 		"the slowest are missing from the percentiles: " + longer(trials) + ", or stop other work on the machine"}}
 }
