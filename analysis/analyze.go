@@ -238,7 +238,7 @@ func AnalyzeCompleted(f *record.File) Result {
 	if e, ok := ending(f); ok {
 		res.End, res.EndDetail, res.Finished = e.Reason, e.Detail, e.Finished
 	}
-	in := newCircumstances(res, all, f.Name)
+	in := newCircumstances(f, all)
 	res.Aim = in.aim
 	for _, rows := range record.Gather(newRows(all, in), func(r Row) record.Cell { return r.Cell.Scenario() }) {
 		slices.SortStableFunc(rows, func(a, b Row) int { return nativeFirst(a.Native, b.Native) })

@@ -102,8 +102,14 @@ type bound struct {
 	round     float64 // seconds per round on average; 0 if unknown
 }
 
-// gaveUp reports whether a run ended because every cell is skipped or given up.
-func gaveUp(reason, detail string) bool { return reason == record.EndFailed && detail == "" }
+// boundOf returns what ended a run, without the time that its rounds took.
+func boundOf(f *record.File) bound {
+	end, _ := ending(f)
+	return bound{
+		file: f.Name, end: end.Reason, gaveUp: end.Reason == record.EndFailed && end.Detail == "",
+		maxRounds: f.Limits().MaxRounds, budget: f.Limits().Budget,
+	}
+}
 
 const anew = "mend what failed, and begin another run"
 

@@ -34,13 +34,14 @@ type Aim struct {
 	Seconds float64 `json:"seconds,omitempty"`
 }
 
-func newCircumstances(res Result, all []series, file string) circumstances {
-	in := circumstances{judging: judgingOf(res.Limits), machine: res.Run.Machine, limits: res.Limits, bound: bound{file: file, end: res.End, gaveUp: gaveUp(res.End, res.EndDetail), maxRounds: res.Limits.MaxRounds, budget: res.Limits.Budget},
-		reached: map[record.Cell]Reached{}, aim: Aim{Wanted: res.Limits.Precision}}
+func newCircumstances(f *record.File, all []series) circumstances {
+	limits := f.Limits()
+	in := circumstances{judging: judgingOf(limits), machine: f.Run.Machine, limits: limits, bound: boundOf(f),
+		reached: map[record.Cell]Reached{}, aim: Aim{Wanted: limits.Precision}}
 	compared := comparedCells(all)
 	in.verdict = record.LeastRounds(max(compared, 1), in.level)
 	for _, c := range all {
-		in.reached[c.cell] = precision(c, res.Limits, compared)
+		in.reached[c.cell] = precision(c, limits, compared)
 		in.last = max(in.last, c.last())
 	}
 	in.needed = neededBaselines(all)
@@ -59,7 +60,7 @@ func newCircumstances(res Result, all []series, file string) circumstances {
 			in.aim.Unforeseen++
 		}
 	}
-	if took := res.Elapsed / float64(max(1, in.last)); took > 0 && took < math.MaxFloat64/mostForecast {
+	if took := f.Spent / float64(max(1, in.last)); took > 0 && took < math.MaxFloat64/mostForecast {
 		in.round, in.aim.Seconds = took, took*float64(in.aim.Rounds)
 	}
 	return in

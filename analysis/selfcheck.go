@@ -82,15 +82,13 @@ func SelfCheck(f *record.File, block int) FalseAlarms {
 		m.P = binomialAtLeast(m.Alarms, m.Comparisons, out.Level)
 		out.Metrics = append(out.Metrics, m)
 	}
-	why, _ := ending(f)
 	need := block
 	if each := len(second); each > 0 { // a block has a comparison of each
 		need = (leastCompared(out, conf, MostRounds/block*each) + each - 1) / each * block
 	}
-	out.More = bound{
-		file: f.Name, end: why.Reason, gaveUp: gaveUp(why.Reason, why.Detail), maxRounds: f.Limits().MaxRounds, budget: f.Limits().Budget,
-		last: rounds, round: f.Spent / float64(max(1, rounds)),
-	}.more(need)
+	by := boundOf(f)
+	by.last, by.round = rounds, f.Spent/float64(max(1, rounds))
+	out.More = by.more(need)
 	out.judge(conf, rounds)
 	return out
 }
