@@ -132,6 +132,24 @@ func TestVisitsTellNetworksApart(t *testing.T) {
 	}
 }
 
+// inTurns are the settings of a run whose networks take turns.
+var inTurns = record.Settings{Turns: true, Congestion: "cubic"}
+
+// groupsOf returns the groups of a round of such a run.
+func groupsOf(cells []record.Cell, able Able) []Group {
+	return Groups(Visits(cells, 1, 1), inTurns, able, nil)
+}
+
+// measuredIn returns the cells of a group that are measured, in turns or by whole trials.
+func measuredIn(g Group) []record.Cell {
+	return slices.Concat(append(record.Each(g.Contests, func(c Contest) []record.Cell { return c.Cells }), g.Whole)...)
+}
+
+// cellsOf returns a cell of each network.
+func cellsOf(work string, networks ...string) []record.Cell {
+	return record.Each(networks, func(network string) record.Cell { return cellOf(network, work) })
+}
+
 func cellOf(network, work string) record.Cell {
 	return record.Cell{Network: network, Hosts: 1, Family: 4, Servers: 1, Clients: 1, Tool: "engine", Workload: work}
 }
@@ -166,40 +184,37 @@ func told(groups []Group) (all []string) {
 }
 
 func TestGroups(t *testing.T) {
-	turns := record.Settings{Turns: true, Congestion: "cubic"}
 	two := func(c record.Cell) record.Cell {
 		c.Hosts = 2
 		return c
 	}
-	with := func(c record.Cell, change func(*record.Cell)) record.Cell {
-		change(&c)
-		return c
-	}
 	host, bridge := cellOf("host", record.TCPStream), cellOf("bridge", record.TCPStream)
+	both := func(change func(*record.Cell)) []record.Cell {
+		a, b := host, bridge
+		change(&a)
+		change(&b)
+		return []record.Cell{a, b}
+	}
 	for _, c := range []struct {
 		name  string
 		set   record.Settings
 		cells []record.Cell
 		want  []string
 	}{
-		{"together", turns, []record.Cell{host, bridge}, []string{"turns bridge/tcp_stream host/tcp_stream"}},
+		{"together", inTurns, []record.Cell{host, bridge}, []string{"turns bridge/tcp_stream host/tcp_stream"}},
 		{"told not to", record.Settings{Congestion: "cubic"}, []record.Cell{host, bridge}, []string{"whole bridge/tcp_stream", "whole host/tcp_stream"}},
-		{"workloads by themselves", turns, []record.Cell{host, bridge, cellOf("host", record.TCPRR), cellOf("bridge", record.TCPRR)},
+		{"workloads by themselves", inTurns, []record.Cell{host, bridge, cellOf("host", record.TCPRR), cellOf("bridge", record.TCPRR)},
 			[]string{"turns bridge/tcp_rr host/tcp_rr; turns bridge/tcp_stream host/tcp_stream"}},
-		{"what cannot rest has whole trials beside them", turns, []record.Cell{host, bridge, cellOf("host", record.UDPRR), cellOf("bridge", record.UDPRR)},
+		{"what cannot rest has whole trials beside them", inTurns, []record.Cell{host, bridge, cellOf("host", record.UDPRR), cellOf("bridge", record.UDPRR)},
 			[]string{"turns bridge/tcp_stream host/tcp_stream; whole bridge/udp_rr host/udp_rr"}},
-		{"one and two hosts never share a baseline", turns, []record.Cell{host, bridge, two(cellOf("native", record.TCPStream)), two(cellOf("vxlan", record.TCPStream))},
+		{"one and two hosts never share a baseline", inTurns, []record.Cell{host, bridge, two(cellOf("native", record.TCPStream)), two(cellOf("vxlan", record.TCPStream))},
 			[]string{"turns bridge/tcp_stream host/tcp_stream; turns native/tcp_stream vxlan/tcp_stream"}},
-		{"an engine's networks stand alone", turns, []record.Cell{cellOf("docker:host", record.TCPStream), cellOf("docker:bridge", record.TCPStream)},
+		{"an engine's networks stand alone", inTurns, []record.Cell{cellOf("docker:host", record.TCPStream), cellOf("docker:bridge", record.TCPStream)},
 			[]string{"whole docker:bridge/tcp_stream", "whole docker:host/tcp_stream"}},
-		{"nobody to take turns with", turns, []record.Cell{host, cellOf("bridge", record.TCPRR)}, []string{"whole bridge/tcp_rr host/tcp_stream"}},
+		{"nobody to take turns with", inTurns, []record.Cell{host, cellOf("bridge", record.TCPRR)}, []string{"whole bridge/tcp_rr host/tcp_stream"}},
 		{"a paced sender", record.Settings{Turns: true, Congestion: "bbr2"}, []record.Cell{host, bridge}, []string{"whole bridge/tcp_stream host/tcp_stream"}},
-		{"whatever the machine has", turns, []record.Cell{
-			with(host, func(c *record.Cell) { c.Options.Congestion = record.MachinesOwn }), with(bridge, func(c *record.Cell) { c.Options.Congestion = record.MachinesOwn }),
-		}, []string{"whole bridge/tcp_stream host/tcp_stream"}},
-		{"a link that is shaped", turns, []record.Cell{
-			with(host, func(c *record.Cell) { c.Underlay = "rate=1gbit" }), with(bridge, func(c *record.Cell) { c.Underlay = "rate=1gbit" }),
-		}, []string{"whole bridge/tcp_stream host/tcp_stream"}},
+		{"whatever the machine has", inTurns, both(func(c *record.Cell) { c.Options.Congestion = record.MachinesOwn }), []string{"whole bridge/tcp_stream host/tcp_stream"}},
+		{"a link that is shaped", inTurns, both(func(c *record.Cell) { c.Underlay = "rate=1gbit" }), []string{"whole bridge/tcp_stream host/tcp_stream"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := told(Groups(Visits(c.cells, 1, 1), c.set, everything, nil)); !slices.Equal(got, c.want) {
@@ -213,7 +228,6 @@ func TestGroups(t *testing.T) {
 // hosts, and with networks of the lab. If there are too many, those on one host and on two stand at different times.
 // Each stands alone where only one can.
 func TestGroupsOfEngines(t *testing.T) {
-	set := record.Settings{Turns: true, Congestion: "cubic"}
 	var cells []record.Cell
 	for _, name := range []string{"docker:native", "docker:bridge", "bridge"} {
 		for hosts := 1; hosts <= 2; hosts++ {
@@ -239,7 +253,7 @@ func TestGroupsOfEngines(t *testing.T) {
 			"whole docker:native/tcp_rr", "whole docker:native/tcp_rr",
 		},
 	} {
-		got := told(Groups(Visits(cells, 1, 1), set, AbleTo(cells, set, room(most), everything.Turns), nil))
+		got := told(groupsOf(cells, AbleTo(cells, inTurns, room(most), everything.Turns)))
 		if !slices.Equal(got, want) {
 			t.Errorf("%d at once: %q\nwant %q", most, got, want)
 		}
@@ -249,7 +263,6 @@ func TestGroupsOfEngines(t *testing.T) {
 // TestNetworksThatStandApart has one network stand alone for its own sake, whether others have room or not. All others
 // stand as they would without it.
 func TestNetworksThatStandApart(t *testing.T) {
-	set := record.Settings{Turns: true, Congestion: "cubic"}
 	k := Known{
 		Networks: []Network{{Name: "host"}, {Name: "bridge"}, {Name: "polled", Apart: true}, {Name: "docker:native"}, {Name: "docker:bridge"}},
 		Tools:    []Tool{{Name: "engine", Drives: []Drive{{Workload: record.TCPRR, Turns: true}}}},
@@ -260,12 +273,11 @@ func TestNetworksThatStandApart(t *testing.T) {
 		1: {"turns bridge/tcp_rr host/tcp_rr", "whole docker:bridge/tcp_rr", "whole docker:native/tcp_rr", "whole polled/tcp_rr"},
 	} {
 		k.Platforms = []Platform{{Name: "lab"}, {Name: "docker", AtOnce: most}}
-		got := told(Groups(Visits(cells, 1, 1), set, k.able(cells, set), nil))
-		slices.Sort(got)
+		got := told(groupsOf(cells, k.able(cells, inTurns)))
 		if !slices.Equal(got, want) {
 			t.Errorf("%d at once: %q\nwant %q", most, got, want)
 		}
-		if f := Estimate(cells, set, k); f.Single != len(want)-1 {
+		if f := Estimate(cells, inTurns, k); f.Single != len(want)-1 {
 			t.Errorf("%d at once: %d networks cannot stand beside others, want %d", most, f.Single, len(want)-1)
 		}
 	}
@@ -274,7 +286,6 @@ func TestNetworksThatStandApart(t *testing.T) {
 // TestNetworksOfDaemonsStandWithTheirBaseline has networks whose daemons carry the payload stand only with their baseline, which
 // is measured anew for each. All others stand at once.
 func TestNetworksOfDaemonsStandWithTheirBaseline(t *testing.T) {
-	set := record.Settings{Turns: true, Congestion: "cubic"}
 	k := Known{
 		Networks: []Network{{Name: "host"}, {Name: "bridge"}, {Name: "veth"}, {Name: "tun", Carried: true}, {Name: "wg", Carried: true}},
 		Tools:    []Tool{{Name: "engine", Drives: []Drive{{Workload: record.TCPRR, Turns: true}}}},
@@ -282,7 +293,7 @@ func TestNetworksOfDaemonsStandWithTheirBaseline(t *testing.T) {
 	cells := record.Each(k.Networks, func(n Network) record.Cell { return cellOf(n.Name, record.TCPRR) })
 	for _, c := range []struct{ cells, parts int }{{4, 2}, {5, 3}} {
 		some := cells[:c.cells]
-		groups := Groups(Visits(some, 1, 1), set, k.able(some, set), nil)
+		groups := groupsOf(some, k.able(some, inTurns))
 		want := []string{"turns bridge/tcp_rr host/tcp_rr veth/tcp_rr", "turns host/tcp_rr tun/tcp_rr", "turns host/tcp_rr wg/tcp_rr"}[:c.parts]
 		if got := told(groups); !slices.Equal(got, want) {
 			t.Errorf("%q\nwant %q", got, want)
@@ -293,17 +304,17 @@ func TestNetworksOfDaemonsStandWithTheirBaseline(t *testing.T) {
 		}
 	}
 	alone := []record.Cell{cells[0], cells[3]}
-	groups := Groups(Visits(alone, 1, 1), set, k.able(alone, set), nil)
+	groups := groupsOf(alone, k.able(alone, inTurns))
 	if got := told(groups); !slices.Equal(got, []string{"turns host/tcp_rr tun/tcp_rr"}) || groups[0].Part(cells[0]) != 0 {
 		t.Errorf("with its baseline alone: %q, part %d", got, groups[0].Part(cells[0]))
 	}
 	strangers := []record.Cell{cells[1], cells[3]}
-	groups = Groups(Visits(strangers, 1, 1), set, k.able(strangers, set), nil)
+	groups = groupsOf(strangers, k.able(strangers, inTurns))
 	if got := told(groups); !slices.Equal(got, []string{"whole bridge/tcp_rr", "whole tun/tcp_rr"}) || groups[0].Part(cells[1])+groups[1].Part(cells[1]) > 0 {
 		t.Errorf("without their baseline: %q, parts %d and %d", got, groups[0].Part(cells[1]), groups[1].Part(cells[1]))
 	}
 	alone = append(strangers, cells[0], cellOf("tun", record.UDPRR)) // the last one without a baseline
-	for _, g := range Groups(Visits(alone, 1, 1), set, k.able(alone, set), nil) {
+	for _, g := range groupsOf(alone, k.able(alone, inTurns)) {
 		if g.Part(alone[3]) != 0 || g.Part(cells[0]) == 0 {
 			t.Errorf("a cell that is compared with nothing is in part %d, a baseline in part %d", g.Part(alone[3]), g.Part(cells[0]))
 		}
@@ -329,16 +340,14 @@ func TestCrowd(t *testing.T) {
 // TestEnginesAreShared cuts a set with more engines than can run at once: each group has the baseline, at most as many
 // engines as allowed, and its share of the networks that need none.
 func TestEnginesAreShared(t *testing.T) {
-	var cells []record.Cell
-	for _, n := range []string{"docker:native", "docker:a", "docker:b", "docker:c", "docker:d", "v", "w", "x", "y"} {
-		c := cellOf(n, record.TCPRR)
-		c.Baseline = "docker:native"
-		cells = append(cells, c)
+	cells := cellsOf(record.TCPRR, "docker:native", "docker:a", "docker:b", "docker:c", "docker:d", "v", "w", "x", "y")
+	for i := range cells {
+		cells[i].Baseline = "docker:native"
 	}
 	able := everything
 	for room, want := range map[int]int{2: 4, 3: 2, 4: 2, 5: 1} {
 		able.Room = room
-		groups := Groups(Visits(cells, 1, 1), record.Settings{Turns: true, Congestion: "cubic"}, able, nil)
+		groups := groupsOf(cells, able)
 		if len(groups) != want {
 			t.Errorf("room for %d: %d groups, want %d", room, len(groups), want)
 		}
@@ -372,7 +381,7 @@ func TestGroupsHaveABound(t *testing.T) {
 			cells[i].Clients = clients
 		}
 		sum := 0
-		for _, g := range Groups(Visits(cells, 1, 1), record.Settings{Turns: true, Congestion: "cubic"}, everything, nil) {
+		for _, g := range groupsOf(cells, everything) {
 			sum += len(g.Visits)
 			if len(g.Visits) > most {
 				t.Errorf("%d networks of %d containers stand at once", len(g.Visits), clients+1)
@@ -387,7 +396,6 @@ func TestGroupsHaveABound(t *testing.T) {
 // TestPartsHaveTheirBaselines checks that sets that are cut have in each part the baselines of its cells, and no
 // other network twice, and that trials can be told apart by the part.
 func TestPartsHaveTheirBaselines(t *testing.T) {
-	set := record.Settings{Turns: true, Congestion: "cubic"}
 	for _, c := range []struct {
 		name          string
 		networks      int // in addition to the baselines
@@ -431,15 +439,12 @@ func TestPartsHaveTheirBaselines(t *testing.T) {
 			}
 			able := everything
 			able.Together = c.together
-			groups := Groups(Visits(cells, 1, 1), set, able, nil)
+			groups := groupsOf(cells, able)
 			largest := 0
 			times, parts := map[record.Cell]int{}, map[string]bool{}
 			for _, g := range groups {
 				largest = max(largest, len(g.Visits))
-				measured := slices.Clone(g.Whole)
-				for _, one := range g.Contests {
-					measured = append(measured, one.Cells...)
-				}
+				measured := measuredIn(g)
 				for _, cell := range measured {
 					times[cell]++
 					at := fmt.Sprint(cell.Key(), " in part ", g.Part(cell))
@@ -472,8 +477,7 @@ func TestPartsHaveTheirBaselines(t *testing.T) {
 func TestTwoBaselines(t *testing.T) {
 	var cells []record.Cell
 	against := func(baseline string, networks ...string) {
-		for _, n := range networks {
-			c := cellOf(n, record.TCPRR)
+		for _, c := range cellsOf(record.TCPRR, networks...) {
 			c.Clients, c.Baseline = 31, baseline
 			cells = append(cells, c)
 		}
@@ -481,7 +485,7 @@ func TestTwoBaselines(t *testing.T) {
 	against("", "host", "veth", "a", "b", "c", "d")
 	against("veth", "veth", "a", "b")
 	times := map[record.Cell]int{}
-	for _, g := range Groups(Visits(cells, 1, 1), record.Settings{Turns: true, Congestion: "cubic"}, everything, nil) {
+	for _, g := range groupsOf(cells, everything) {
 		if len(g.Visits) > 4 {
 			t.Errorf("%d networks stand at once", len(g.Visits))
 		}
@@ -510,19 +514,16 @@ func TestTwoBaselines(t *testing.T) {
 // TestGroupsOfWhatIsLeft checks that a part keeps its number and its cells when some of them have been measured, and
 // that groups with nothing left are not built.
 func TestGroupsOfWhatIsLeft(t *testing.T) {
-	set := record.Settings{Turns: true, Congestion: "cubic"}
-	var cells []record.Cell
-	for _, n := range []string{"host", "a", "b", "c", "d", "e", "f"} {
-		c := cellOf(n, record.TCPRR)
-		c.Clients = 31
-		cells = append(cells, c)
+	cells := cellsOf(record.TCPRR, "host", "a", "b", "c", "d", "e", "f")
+	for i := range cells {
+		cells[i].Clients = 31
 	}
 	type slot struct {
 		cell record.Cell
 		part int
 	}
 	all := map[slot]bool{}
-	for _, g := range Groups(Visits(cells, 1, 1), set, everything, nil) {
+	for _, g := range groupsOf(cells, everything) {
 		for _, v := range g.Visits {
 			for _, c := range v.Cells {
 				all[slot{c, g.Part(c)}] = true
@@ -534,8 +535,8 @@ func TestGroupsOfWhatIsLeft(t *testing.T) {
 		left := func(c record.Cell, part int) bool {
 			return slot{c, part} != without && (part == without.part || c.Network == "host")
 		}
-		for _, g := range Groups(Visits(cells, 1, 1), set, everything, left) {
-			for _, c := range append(slices.Clone(g.Whole), slices.Concat(contested(g)...)...) {
+		for _, g := range Groups(Visits(cells, 1, 1), inTurns, everything, left) {
+			for _, c := range measuredIn(g) {
 				got[slot{c, g.Part(c)}] = true
 			}
 		}
@@ -548,13 +549,9 @@ func TestGroupsOfWhatIsLeft(t *testing.T) {
 			t.Errorf("%d of %d are left", len(got), len(all))
 		}
 	}
-	if got := Groups(Visits(cells, 1, 1), set, everything, func(record.Cell, int) bool { return false }); len(got) > 0 {
+	if got := Groups(Visits(cells, 1, 1), inTurns, everything, func(record.Cell, int) bool { return false }); len(got) > 0 {
 		t.Errorf("nothing is left, and %d groups are built", len(got))
 	}
-}
-
-func contested(g Group) [][]record.Cell {
-	return record.Each(g.Contests, func(c Contest) []record.Cell { return c.Cells })
 }
 
 func TestOrder(t *testing.T) {
@@ -605,7 +602,7 @@ func TestOrder(t *testing.T) {
 // built.
 func TestOrdersAreIndependent(t *testing.T) {
 	set := record.Settings{Turns: true, Congestion: "cubic", Seed: 7}
-	cells := []record.Cell{cellOf("host", record.TCPRR), cellOf("host", record.TCPRR)}
+	cells := cellsOf(record.TCPRR, "host", "host")
 	cells[0].Twin, cells[1].Twin = 1, 2
 	met := map[string]int{}
 	const rounds = 200
@@ -626,7 +623,7 @@ func TestOrdersAreIndependent(t *testing.T) {
 
 // TestBeside checks that the baseline of whole trials is in the middle.
 func TestBeside(t *testing.T) {
-	c := Contest{Cells: []record.Cell{cellOf("host", record.UDPRR), cellOf("a", record.UDPRR), cellOf("b", record.UDPRR), cellOf("c", record.UDPRR), cellOf("d", record.UDPRR)}}
+	c := Contest{Cells: cellsOf(record.UDPRR, "host", "a", "b", "c", "d")}
 	first := map[string]bool{}
 	for seed := range uint64(20) {
 		order := c.Beside(rand.New(rand.NewPCG(seed, 1)))
@@ -664,7 +661,6 @@ func TestTwinsTakeTurnsAlike(t *testing.T) {
 
 // TestGivenRatesInTurns checks that traffic of a given rate takes turns if a slice holds enough of it.
 func TestGivenRatesInTurns(t *testing.T) {
-	set := record.Settings{Turns: true, Congestion: "cubic"}
 	able := Able{Turns: func(string, string) bool { return true }}
 	for _, c := range []struct {
 		work string
@@ -683,7 +679,7 @@ func TestGivenRatesInTurns(t *testing.T) {
 	} {
 		cell := cellOf("bridge", c.work)
 		cell.Options = c.o
-		if got := takesTurns(cell, set, able); got != c.want {
+		if got := takesTurns(cell, inTurns, able); got != c.want {
 			t.Errorf("%s %+v takes turns: %v", c.work, c.o, got)
 		}
 	}
@@ -729,7 +725,7 @@ func TestWhatHasWholeTrials(t *testing.T) {
 // TestRelayedTrafficHasWholeTrials checks that a network does not take turns if its traffic is relayed with the machine's own
 // congestion control, which may be BBR, while others do.
 func TestRelayedTrafficHasWholeTrials(t *testing.T) {
-	cells := []record.Cell{cellOf("host", record.TCPStream), cellOf("bridge", record.TCPStream), cellOf("published-proxy", record.TCPStream)}
+	cells := cellsOf(record.TCPStream, "host", "bridge", "published-proxy")
 	set := record.Settings{Turns: true, Congestion: "cubic", Duration: 0.2}
 	room := func(network string) Room { return Room{AtOnce: 12, Relays: network == "published-proxy"} }
 	groups := Groups(Visits(cells, 1, 1), set, AbleTo(cells, set, room, func(string, string) bool { return true }), nil)
