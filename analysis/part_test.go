@@ -33,6 +33,12 @@ func cutRounds(rounds int) (trials []record.Trial) {
 	return trials
 }
 
+// exactly reports whether a comparison of so many rounds has the same ratio in each of them.
+func exactly(c *Comparison, ratio float64, rounds int) bool {
+	near := func(v float64) bool { return math.Abs(v/ratio-1) < 1e-6 }
+	return c != nil && c.N == rounds && near(c.Low) && near(c.High)
+}
+
 // TestPairsAreOfOnePart checks that cells are compared with the baseline of their own part. By round alone the ratio
 // would be 0.4, or 1.6, or 0.57 and 1.13 with the mean of the round.
 func TestPairsAreOfOnePart(t *testing.T) {
@@ -41,7 +47,7 @@ func TestPairsAreOfOnePart(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		row := rowOf(t, res, name)
 		fig, _ := row.Figure(record.Throughput)
-		if c := fig.Ratio; c == nil || c.N != 8 || math.Abs(c.Value-0.8) > 1e-9 || math.Abs(c.High-c.Low) > 1e-9 {
+		if !exactly(fig.Ratio, 0.8, 8) {
 			t.Errorf("%s: the ratio is %+v, want 0.8 in 8 rounds", name, fig.Ratio)
 		}
 		if row.Reached.N != 8 || row.Reached.HalfWidth > 1e-9 {
@@ -74,8 +80,8 @@ func TestNetworksOfDifferentParts(t *testing.T) {
 	if len(ends) != 1 || ends[0].Network.Network != "b" || ends[0].Next.Network != "a" {
 		t.Fatalf("the first is %+v", ends)
 	}
-	if c := ends[0].Ratio; c == nil || c.N != 8 || math.Abs(c.Value/1.25-1) > 1e-9 || math.Abs(c.High-c.Low) > 1e-9 || !ends[0].Shown() {
-		t.Errorf("they are compared as %+v, want 1.25 in 8 rounds", c)
+	if !exactly(ends[0].Ratio, 1.25, 8) || !ends[0].Shown() {
+		t.Errorf("they are compared as %+v, want 1.25 in 8 rounds", ends[0].Ratio)
 	}
 }
 
@@ -89,7 +95,7 @@ func TestPairsWithTheBaselineAreOfOnePart(t *testing.T) {
 		want     float64
 	}{{a, host, 0.8}, {host, a, 1.25}} {
 		r := compare(pairFigures(&c.of, &c.with), record.HigherIsBetter, judgingOf(settings95()))
-		if r == nil || r.N != 8 || math.Abs(r.Low/c.want-1) > 1e-9 || math.Abs(r.High/c.want-1) > 1e-9 {
+		if !exactly(r, c.want, 8) {
 			t.Errorf("%s to %s: %+v, want %v in 8 rounds", c.of.cell.Network, c.with.cell.Network, r, c.want)
 		}
 	}
@@ -100,8 +106,8 @@ func TestPairsWithTheBaselineAreOfOnePart(t *testing.T) {
 	}
 	src.Tables[0].Metric, src.Tables[0].Columns[0].Clients = record.ThroughputPerClient, 4
 	got := cellAt(t, replicate(Analyze(fileOf(trials...)), src), "load", "weave-pcap", "1")
-	if r := got.Ratio; r == nil || r.N != 8 || math.Abs(r.Low/0.8-1) > 1e-9 || math.Abs(r.High/0.8-1) > 1e-9 {
-		t.Errorf("beside a source: %+v, want 0.8 in 8 rounds", r)
+	if !exactly(got.Ratio, 0.8, 8) {
+		t.Errorf("beside a source: %+v, want 0.8 in 8 rounds", got.Ratio)
 	}
 }
 
@@ -160,9 +166,8 @@ func TestRepeatsInAPart(t *testing.T) {
 			t.Errorf("%s has %v trials", name, row.Counts)
 		}
 	}
-	a := rowOf(t, res, "a")
-	if c := a.Figures[0].Ratio; c.N != 6 || math.Abs(c.Value-0.8) > 1e-9 {
-		t.Errorf("the ratio is %+v", c)
+	if c := rowOf(t, res, "a").Figures[0].Ratio; !exactly(c, 0.8, 6) {
+		t.Errorf("the ratio is %+v, want 0.8 in 6 rounds", c)
 	}
 }
 
@@ -181,10 +186,7 @@ func TestCellsWithoutPart(t *testing.T) {
 		trials = append(trials, some...)
 	}
 	row := rowOf(t, Analyze(fileOf(trials...)), "docker:bridge")
-	var base []float64
-	for _, p := range row.Figures[0].base {
-		base = append(base, p.Value/1e9)
-	}
+	base := record.Each(row.Figures[0].base, func(p Point) float64 { return p.Value / 1e9 })
 	if want := []float64{10, 40, 40, 10, 40, 40}; row.Figures[0].Ratio == nil || !slices.EqualFunc(base, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-6 }) {
 		t.Errorf("it is compared with %v, want %v", base, want)
 	}
@@ -201,7 +203,7 @@ func TestCellsWithoutPartBesideSuch(t *testing.T) {
 		trials = append(trials, some...)
 	}
 	row := rowOf(t, Analyze(fileOf(trials...)), "docker:bridge")
-	if c := row.Figures[0].Ratio; c == nil || c.N != 6 || math.Abs(c.Value-0.5) > 1e-9 {
+	if c := row.Figures[0].Ratio; !exactly(c, 0.5, 6) {
 		t.Errorf("the ratio is %+v, want 0.5", c)
 	}
 }
@@ -254,7 +256,7 @@ func TestNetworksOfOnePart(t *testing.T) {
 	first, _ := rowOf(t, res, "b").Figure(record.Throughput)
 	next, _ := rowOf(t, res, "a").Figure(record.Throughput)
 	c := compare(pairFigures(&first, &next), record.HigherIsBetter, judgingOf(settings95()))
-	if c == nil || c.N != 9 || math.Abs(c.Low/1.2-1) > 1e-6 || math.Abs(c.High/1.2-1) > 1e-6 {
+	if !exactly(c, 1.2, 9) {
 		t.Errorf("they are compared as %+v, want 1.2 in 9 rounds", c)
 	}
 	for _, name := range []string{"a", "b"} {
