@@ -64,7 +64,7 @@ func read(r io.Reader, decode func(line []byte) *Trial, brief func(*Trial)) (*Fi
 			}
 		}
 		if errors.Is(c.ended, io.EOF) {
-			f.Truncated = int64(len(c.rest()))
+			f.Truncated = int64(len(c.text) - c.begins[c.lines()]) // after the last line
 			break
 		}
 		if c.ended != nil {
@@ -184,17 +184,17 @@ const chunkSize = 1 << 20
 // chunk holds consecutive lines.
 type chunk struct {
 	text   []byte
-	ends   []int    // of each line in text, after its newline
+	begins []int    // where each line begins in text, and what follows the last one
 	ended  error    // why no lines follow; text then ends with any part of an unfinished line
 	trials []*Trial // the trial of each line, if decode can decode it
 }
 
 // fill reads the next lines.
 func (c *chunk) fill(br *bufio.Reader) {
-	c.text, c.ends, c.ended = c.text[:0], c.ends[:0], nil
+	c.text, c.begins, c.ended = c.text[:0], append(c.begins[:0], 0), nil
 	for c.ended == nil && len(c.text) < chunkSize {
 		if c.ended = c.readLine(br); c.ended == nil {
-			c.ends = append(c.ends, len(c.text))
+			c.begins = append(c.begins, len(c.text))
 		}
 	}
 }
@@ -215,26 +215,16 @@ func (c *chunk) readLine(br *bufio.Reader) error {
 }
 
 // line returns a line with its newline.
-func (c *chunk) line(i int) []byte {
-	if i == 0 {
-		return c.text[:c.ends[0]]
-	}
-	return c.text[c.ends[i-1]:c.ends[i]]
-}
+func (c *chunk) line(i int) []byte { return c.text[c.begins[i]:c.begins[i+1]] }
 
-// rest returns the bytes after the last line.
-func (c *chunk) rest() []byte {
-	if len(c.ends) == 0 {
-		return c.text
-	}
-	return c.text[c.ends[len(c.ends)-1]:]
-}
+// lines returns how many lines there are.
+func (c *chunk) lines() int { return len(c.begins) - 1 }
 
 // decode decodes valid trials on all CPUs. All other lines, which are
 // few, are left to File.add, which reports what is wrong with them.
 func (c *chunk) decode(trial func(line []byte) *Trial, brief func(*Trial)) {
-	c.trials = make([]*Trial, len(c.ends))
-	OnAllCPUs(len(c.ends), func(i int) {
+	c.trials = make([]*Trial, c.lines())
+	OnAllCPUs(c.lines(), func(i int) {
 		if !bytes.HasPrefix(c.line(i), trialPrefix) {
 			return
 		}
