@@ -48,7 +48,6 @@ func (e *impossible) in(place string) *impossible {
 // bounds are the limits of a number from the tags of its field.
 type bounds struct {
 	least, most float64 // most is NaN if no tag sets it; it then depends on the kind of number
-	any         bool
 }
 
 func (b bounds) above(most float64) float64 {
@@ -127,7 +126,7 @@ func withinFloat(x float64, b bounds) *impossible {
 }
 
 func withinCount(x uint64, b bounds) *impossible {
-	if x > mostUnsigned && !b.any {
+	if x > mostUnsigned && math.IsNaN(b.most) {
 		return &impossible{text: fmt.Sprintf("%d; it must be from 0 to %d", x, uint64(mostUnsigned))}
 	}
 	return nil
@@ -164,9 +163,9 @@ func boundedFields(t reflect.Type) []boundedField {
 
 // boundsOf returns the bounds in a field's tags.
 func boundsOf(tag reflect.StructTag) bounds {
-	b := bounds{most: math.NaN(), any: tag.Get("most") == "any"}
+	b := bounds{most: math.NaN()}
 	for name, at := range map[string]*float64{"least": &b.least, "most": &b.most} {
-		if text := tag.Get(name); text != "" && text != "any" {
+		if text := tag.Get(name); text != "" {
 			v, err := strconv.ParseFloat(text, 64)
 			if err != nil {
 				panic(fmt.Sprintf("record: tag %s of a field: %v", name, err))

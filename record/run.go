@@ -54,7 +54,7 @@ type Settings struct {
 	MinRounds  int     `json:"min_rounds" most:"1e6"`    // at least; more if the number of comparisons needs more, see LeastRounds
 	MaxRounds  int     `json:"max_rounds" most:"1e6"`    // at most
 	Budget     float64 `json:"time_budget_s" most:"1e9"` // no round begins that would end after this; 0 means no limit
-	Seed       uint64  `json:"seed" most:"any"`          // of the order of trials
+	Seed       uint64  `json:"seed" most:"inf"`          // of the order of trials
 	SelfCheck  bool    `json:"self_check,omitempty"`
 	// Turns: networks that are compared stand at once and take turns of about a tenth of a second,
 	// where traffic can rest between them. Duration is then the total of the slices of a trial.
