@@ -199,6 +199,9 @@ const (
 // check rejects a histogram that needs more memory than any that was measured. A histogram that
 // cannot be read at all is left to its readers: the other figures of its trial remain valid.
 func (h *Histogram) check() error {
+	if h == nil {
+		return nil
+	}
 	digits, highest, ok := h.geometry()
 	switch {
 	case !ok:

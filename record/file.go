@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -125,15 +126,7 @@ func (t *Trial) Check() error {
 	if t.Round < 1 {
 		return fmt.Errorf("round %d: rounds count from 1", t.Round)
 	}
-	if err := t.Cell.check(); err != nil {
-		return err
-	}
-	if t.Latency != nil {
-		if err := t.Latency.check(); err != nil {
-			return err
-		}
-	}
-	return bounded(t)
+	return cmp.Or(t.Cell.check(), t.Latency.check(), bounded(t))
 }
 
 // Writer appends to a run file. Each line is on the disk when its call returns.
