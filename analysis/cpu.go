@@ -3,6 +3,7 @@ package analysis
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"nettoll/record"
 	"nettoll/reference"
@@ -159,16 +160,26 @@ func sharedLoad(t *record.Trial) (seconds float64, known bool) {
 	return max(0, t.CPU.Machine.Busy-t.CPU.Idle*t.Window-t.CPU.Processes()), true
 }
 
-// gigabyte is 1e9 bytes in bits.
-const gigabyte = 8e9
+// amount is what a workload moves, and CPU use is divided by.
+type amount struct {
+	metric string  // how much is moved per second
+	unit   float64 // of which cost is the CPU use: 1e9 bytes of payload, in bits, or a transaction
+	cost   string  // the metric of the CPU use of the machine
+}
+
+func amountOf(c record.Cell) amount {
+	if slices.Contains(record.Primary(c.Workload), record.CPUPerTransaction) {
+		return amount{record.TransactionRate, 1, record.CPUPerTransaction}
+	}
+	return amount{record.Throughput, 8e9, record.CPUPerGB}
+}
 
 // costKind returns the metric of CPU use per amount moved: CPU seconds per 1e9 bytes of payload, or per transaction
 // if the workload counts those. CPU use by itself says little about networks that do not move the same amount.
 func costKind(k record.Kind, c record.Cell) record.Kind {
-	if perTransaction(c) {
-		return record.Kind{Name: k.Name + "_per_transaction", Title: k.Title + " per transaction", Unit: "cpu-s", Better: k.Better}
-	}
-	return record.Kind{Name: k.Name + "_per_gb", Title: k.Title + " per GB", Unit: "cpu-s/GB", Better: k.Better}
+	of, _ := record.KindOf(amountOf(c).cost)
+	name, title := strings.TrimPrefix(of.Name, "cpu"), strings.TrimPrefix(of.Title, "CPU")
+	return record.Kind{Name: k.Name + name, Title: k.Title + title, Unit: of.Unit, Better: k.Better}
 }
 
 // CostKind returns the kind of the figure in a row's Costs that belongs to the given one of CPUKinds.
@@ -177,22 +188,11 @@ func CostKind(name string, c record.Cell) record.Kind {
 	return costKind(k, c)
 }
 
-func perTransaction(c record.Cell) bool {
-	return slices.Contains(record.Primary(c.Workload), record.CPUPerTransaction)
-}
-
 // amounts returns what the trials moved per second: units of 1e9 bytes, or transactions.
 func (s series) amounts() []Point {
-	name, unit := record.Throughput, gigabyte
-	if perTransaction(s.cell) {
-		name, unit = record.TransactionRate, 1.0
-	}
-	k, _ := record.KindOf(name)
-	out := s.points(k)
-	for i := range out {
-		out[i].Value /= unit
-	}
-	return out
+	of := amountOf(s.cell)
+	k, _ := record.KindOf(of.metric)
+	return record.Each(s.points(k), func(p Point) Point { return Point{p.Round, p.Value / of.unit} })
 }
 
 // costs returns the values of a figure of CPU use per amount moved. Mixed traffic has none, since its CPU
@@ -206,11 +206,7 @@ func (s series) costs(k record.Kind) []Point {
 
 // inUse returns how many CPUs the trials used over the idle machine: the cost of a unit times the number of units.
 func (s series) inUse() []Point {
-	name := record.CPUPerGB
-	if perTransaction(s.cell) {
-		name = record.CPUPerTransaction
-	}
-	k, _ := record.KindOf(name)
+	k, _ := record.KindOf(amountOf(s.cell).cost)
 	return finitePoints(pairUp(s.points(k), s.amounts()), func(p pair) float64 { return p.cell * p.native })
 }
 
@@ -231,10 +227,7 @@ func (r Row) CostFollows() bool {
 	if r.InUse == nil || r.InUse.Ratio == nil || r.InUse.Ratio.Outcome == Different {
 		return false
 	}
-	volume, ok := r.Figure(record.Throughput)
-	if perTransaction(r.Cell) {
-		volume, ok = r.Figure(record.TransactionRate)
-	}
+	volume, ok := r.Figure(amountOf(r.Cell).metric)
 	return ok && volume.Ratio != nil && volume.Ratio.Outcome != Same
 }
 

@@ -247,7 +247,7 @@ func axes() []axis {
 			open: d.Open,
 			tick: func(c record.Cell) Tick {
 				if v, ok := d.Number(c); ok {
-					return Tick{float64(v), amount(v, d.Unit)}
+					return Tick{float64(v), written(v, d.Unit)}
 				}
 				return Tick{0, cmp.Or(d.Text(c), d.Default(), "default")}
 			},
@@ -277,9 +277,9 @@ func axes() []axis {
 	})
 }
 
-// amount formats a value of an axis for display. Zero of a quantity with a unit means the tool's own choice, and no limit of a rate in
+// written formats a value of an axis for display. Zero of a quantity with a unit means the tool's own choice, and no limit of a rate in
 // bit/s.
-func amount(v int, unit string) string {
+func written(v int, unit string) string {
 	switch {
 	case unit == "":
 		return strconv.Itoa(v)
