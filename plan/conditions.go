@@ -74,10 +74,10 @@ func crossed[T any](cells []record.Cell, values []T, put func(*record.Cell, T)) 
 	return all
 }
 
-// orZero returns the values of a key, or one zero value if it was left out.
-func orZero[T any](values []T) []T {
+// or returns the values of a key, or another one alone if it was left out.
+func or[T any](values []T, other T) []T {
 	if len(values) == 0 {
-		return make([]T, 1)
+		return []T{other}
 	}
 	return values
 }
@@ -85,7 +85,7 @@ func orZero[T any](values []T) []T {
 // underlays returns the shapes as cells carry them. Instances whose rate is not known are left out, or are an
 // error if no other shape remains.
 func (s Suite) underlays(known Known) (texts []string, skips []Skip, err error) {
-	for i, u := range orZero(s.Underlay) {
+	for i, u := range or(s.Underlay, Underlay{}) {
 		shape, err := known.Shape(u)
 		var rateless *unknownRate
 		switch {

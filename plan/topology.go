@@ -70,24 +70,24 @@ func (s Suite) topologies() ([]Topology, error) {
 		}
 		return once(s.Topologies), nil
 	}
-	least, most := slices.Min(orOne(s.Servers)), slices.Max(orOne(s.Clients))
-	for _, servers := range orOne(s.Servers) {
+	least, most := slices.Min(or(s.Servers, 1)), slices.Max(or(s.Clients, 1))
+	for _, servers := range or(s.Servers, 1) {
 		if servers > most {
 			return nil, s.faultOfEither("servers", "clients", "%s", tooFewClients(Topology{servers, most, 1}))
 		}
 	}
-	for _, clients := range orOne(s.Clients) {
+	for _, clients := range or(s.Clients, 1) {
 		if clients < least {
 			return nil, s.faultOfEither("clients", "servers", "%s", tooFewClients(Topology{least, clients, 1}))
 		}
 	}
 	var all []Topology
-	for _, servers := range orOne(s.Servers) {
-		for _, clients := range orOne(s.Clients) {
+	for _, servers := range or(s.Servers, 1) {
+		for _, clients := range or(s.Clients, 1) {
 			if clients < servers {
 				continue
 			}
-			for _, processes := range orOne(s.Processes) {
+			for _, processes := range or(s.Processes, 1) {
 				t := Topology{servers, clients, processes}
 				if err := s.checkPorts(s.countField(), t); err != nil {
 					return nil, err
@@ -121,14 +121,6 @@ func (s Suite) checkPorts(field string, t Topology) error {
 		return s.fault(field, "the servers of %s need %d ports, there are %d from %d on; write fewer clients or processes", t, need, allPorts, record.FirstPort)
 	}
 	return nil
-}
-
-// orOne returns the numbers of a key, or 1 if it was left out.
-func orOne(numbers []int) []int {
-	if len(numbers) == 0 {
-		return []int{1}
-	}
-	return numbers
 }
 
 // checkCounts refuses topologies that are not possible, or that are given in addition to numbers.
@@ -165,9 +157,8 @@ func (s Suite) checkEndpoints(nets []named, fits [][]int, bases map[int]base, to
 
 func (s Suite) checkNetwork(net named, hosts int, topologies []Topology) error {
 	for i, t := range topologies {
-		for _, v := range orZero(s.Conditions["neighbours"]) {
-			neighbours, _ := v.(int)
-			if err := s.checkHost(net, hosts, t, s.topologyField(i), neighbours); err != nil {
+		for _, v := range or(s.Conditions["neighbours"], any(0)) {
+			if err := s.checkHost(net, hosts, t, s.topologyField(i), v.(int)); err != nil {
 				return err
 			}
 		}
