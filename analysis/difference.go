@@ -17,50 +17,52 @@ var onOff = map[bool]string{true: "on", false: "off"}
 // different ones, and those of another package or kind are not as fast to reach, or as fast.
 const cpuPackage = "package of its own CPUs"
 
+// attributes are the values of settings and other facts, as text, by their names: each value once, and only those that are known.
+type attributes map[string][]string
+
+func (all attributes) add(name, value string) {
+	if value != "" {
+		all[name] = record.AddNew(all[name], value)
+	}
+}
+
+// number writes a number, and 0, which is not known, as "".
+func number(v int) string { return strings.TrimPrefix(strconv.Itoa(v), "0") }
+
 // setupOf returns the settings of a role's endpoints and of their trial's flows: the values of every
 // attribute as text, for example "MTU" → "1500". Endpoints of one role that differ show all of their values,
 // for example "1450/1500". Attributes that were not recorded are missing.
 func setupOf(role string, endpoints []record.Endpoint, flows []record.Flow) map[string]string {
-	seen := map[string][]string{}
-	add := func(name, value string) {
-		if value != "" {
-			seen[name] = record.AddNew(seen[name], value)
-		}
-	}
-	number := func(name string, v int) {
-		if v != 0 {
-			add(name, strconv.Itoa(v))
-		}
-	}
+	seen := attributes{}
 	for _, e := range endpoints {
 		if e.Role != role {
 			continue
 		}
-		number("MTU", e.IPMTU())
-		add("qdisc", e.Qdisc)
+		seen.add("MTU", number(e.IPMTU()))
+		seen.add("qdisc", e.Qdisc)
 		if e.OwnCPUs() != nil {
 			for _, c := range e.Machine.CPUs {
-				add(cpuPackage, strconv.Itoa(c.Package)+map[bool]string{true: " (slow)"}[c.Slow])
+				seen.add(cpuPackage, strconv.Itoa(c.Package)+map[bool]string{true: " (slow)"}[c.Slow])
 			}
 		}
 		if c := e.Confinement; c != nil {
 			// A filter whose decisions the kernel remembers costs so little (docs/measured) that it counts as none.
-			add("seccomp filter", map[bool]string{true: "run at every call", false: "none"}[c.Uncached])
-			add("speculative store bypass", c.StoreBypass)
-			add("indirect branch speculation", c.IndirectBranch)
+			seen.add("seccomp filter", map[bool]string{true: "run at every call", false: "none"}[c.Uncached])
+			seen.add("speculative store bypass", c.StoreBypass)
+			seen.add("indirect branch speculation", c.IndirectBranch)
 		}
 		for name, on := range e.Offloads {
-			add(name, onOff[on])
+			seen.add(name, onOff[on])
 		}
 		for name, value := range e.Sysctls {
-			add(name, strings.Join(strings.Fields(value), " "))
+			seen.add(name, strings.Join(strings.Fields(value), " "))
 		}
 	}
 	for _, f := range flows {
-		number("message size", f.Message)
+		seen.add("message size", number(f.Message))
 		if f.TCP != nil {
-			number("MSS", int(f.TCP.SndMSS))
-			add("congestion control", f.TCP.Congestion)
+			seen.add("MSS", number(int(f.TCP.SndMSS)))
+			seen.add("congestion control", f.TCP.Congestion)
 		}
 	}
 	out := map[string]string{}
@@ -95,7 +97,6 @@ func cardFacts(e record.Endpoint) []fact {
 	if n == nil {
 		return nil
 	}
-	number := func(v int) string { return strings.TrimPrefix(strconv.Itoa(v), "0") }
 	mask := func(text string) string { // without the zeros of CPUs that the kernel only has room for
 		return cmp.Or(strings.TrimLeft(strings.ReplaceAll(text, ",", ""), "0"), "0")
 	}
@@ -204,25 +205,20 @@ const ofCard = " of the network card of the "
 func changes(trials []*record.Trial) map[string][]string {
 	seen := map[string][]string{}
 	for _, t := range trials {
-		now := map[string][]string{}
-		add := func(name, value string) {
-			if value != "" {
-				now[name] = record.AddNew(now[name], value)
-			}
-		}
+		now := attributes{}
 		for _, e := range t.Endpoints {
-			add(e.Role, e.Platform)
+			now.add(e.Role, e.Platform)
 			for _, f := range machineFacts(e) {
-				add(f.name+" of the "+e.Role, f.value)
+				now.add(f.name+" of the "+e.Role, f.value)
 			}
 			for _, f := range cardFacts(e) {
-				add(f.name+ofCard+e.Role, f.value)
+				now.add(f.name+ofCard+e.Role, f.value)
 			}
 			if e.NIC != nil {
-				add("network card of the "+e.Role, e.NIC.Device)
+				now.add("network card of the "+e.Role, e.NIC.Device)
 			}
 			if e.Machine != nil && t.CPU != nil && len(t.CPU.Machine.PerCPU) > 0 {
-				add("number of CPUs", strconv.Itoa(len(t.CPU.Machine.PerCPU))) // of all machines together
+				now.add("number of CPUs", strconv.Itoa(len(t.CPU.Machine.PerCPU))) // of all machines together
 			}
 		}
 		for name, values := range now {
