@@ -126,12 +126,8 @@ func replicate(res Result, src reference.Source) Replication {
 	out := Replication{Source: src}
 	for _, t := range src.Tables {
 		rt := replicateTable(res, src, t)
-		for _, c := range rt.Cells {
-			out.Cells++
-			if c.Measured != nil {
-				out.Measured++
-			}
-		}
+		out.Cells += len(rt.Cells)
+		out.Measured += len(record.Those(rt.Cells, func(c ReplicatedCell) bool { return c.Measured != nil }))
 		out.Tables = append(out.Tables, rt)
 	}
 	for _, c := range src.Conclusions {
@@ -306,9 +302,7 @@ func (t *tally) correlation() Correlation {
 // here returns the measured counterpart of a published number.
 func (c ReplicatedCell) here(relative bool) (v float64, ok bool) {
 	switch {
-	case !c.Published.Given() || c.Measured == nil:
-		return 0, false
-	case relative && c.Ratio == nil:
+	case !c.Published.Given() || c.Measured == nil || relative && c.Ratio == nil:
 		return 0, false
 	case relative:
 		return c.Ratio.Value, true
@@ -328,20 +322,17 @@ type match struct {
 func findScenario(all []Scenario, t reference.Table, at reference.Place) match {
 	var best match
 	var most, least int
+	column := record.Those(t.Cells, func(p reference.Published) bool { return p.Label == at.Label })
 	for _, s := range all {
 		if !stands(s.Cell, t, at) {
 			continue
 		}
 		m := match{s, true}
-		measured, far := 0, distance(s.Cell, t, at)
-		for _, p := range t.Cells {
-			if p.Label != at.Label || p.As == "" {
-				continue
-			}
-			if _, _, ok := m.figure(p.As, kindNamed(t.Metric)); ok {
-				measured++
-			}
+		has := func(p reference.Published) bool {
+			_, _, ok := m.figure(p.As, kindNamed(t.Metric))
+			return ok
 		}
+		measured, far := len(record.Those(column, has)), distance(s.Cell, t, at)
 		if !best.found || measured > most || measured == most && far < least {
 			best, most, least = m, measured, far
 		}

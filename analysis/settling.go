@@ -76,11 +76,7 @@ func settlings(trials []record.Trial) (all []Settling) {
 			s.CPU = &used
 		}
 		s.Packets = of(func(one *record.Settle) float64 { return float64(one.Packets) })
-		for _, t := range own {
-			if t.Settle.Silent {
-				s.Silent++
-			}
-		}
+		s.Silent = len(record.Those(own, func(t record.Trial) bool { return t.Settle.Silent }))
 		var resting []float64
 		for _, t := range trials {
 			if built(t.Cell) != s.Cell || t.CPU == nil || t.CPU.Resting == nil {
