@@ -22,9 +22,7 @@ func byTools(rounds int, ratio float64, change func(*record.Trial)) []record.Tri
 			t.Flows = []record.Flow{{TCP: &record.TCPInfo{SndMSS: 1448, Congestion: "bbr"}, Message: 1 << 17}}
 			t.Metrics[record.Retransmits] = record.Metric{Value: 2, Unit: "segments"}
 			if tool == "iperf3" {
-				m := t.Metrics[record.Throughput]
-				m.Value *= ratio * (1 + 0.0005*float64(i%2))
-				t.Metrics[record.Throughput] = m
+				scale(&t, record.Throughput, ratio*(1+0.0005*float64(i%2)))
 				change(&t)
 			}
 			out = append(out, t)
@@ -47,9 +45,7 @@ func TestAgreements(t *testing.T) {
 		{"equal", 8, 1, same, Same, "", ""},
 		{"a little less, surely", 8, 0.99, same, Same, "", ""},
 		{"no difference was found, and that is no agreement", 8, 1, func(t *record.Trial) {
-			m := t.Metrics[record.Throughput]
-			m.Value *= 1 + 0.2*float64(t.Round%2*2-1)
-			t.Metrics[record.Throughput] = m
+			scale(t, record.Throughput, 1+0.2*float64(t.Round%2*2-1))
 		}, NotKnown, "", ""},
 		{"too few rounds", 3, 0.5, same, Untested, "", ""},
 		{"other CPU", 8, 0.8, func(t *record.Trial) { t.CPU.Client.CPUs = []int{1} }, Different, ReasonPlacement, "clients of iperf3 ran on CPU 1, those of engine on CPU 0"},

@@ -12,29 +12,25 @@ import (
 
 // TestRowWarnings changes a run of eight quiet rounds, which has no warnings, so that each is raised.
 func TestRowWarnings(t *testing.T) {
-	each := func(network string, change func(i int, t *record.Trial)) func(*record.File) {
+	every := func(network string, change func(i int, t *record.Trial)) func(*record.File) {
 		return func(f *record.File) {
-			for i := range f.Trials {
-				if f.Trials[i].Cell.Network == network {
-					change(f.Trials[i].Round, &f.Trials[i])
+			for _, t := range each(f.Trials) {
+				if t.Cell.Network == network {
+					change(t.Round, t)
 				}
 			}
 		}
 	}
-	scale := func(network string, by func(round int) float64) func(*record.File) {
-		return each(network, func(i int, t *record.Trial) {
-			m := t.Metrics[record.Throughput]
-			m.Value *= by(i)
-			t.Metrics[record.Throughput] = m
-		})
+	scaled := func(network string, by func(round int) float64) func(*record.File) {
+		return every(network, func(i int, t *record.Trial) { scale(t, record.Throughput, by(i)) })
 	}
 	steal := func(share float64) func(*record.File) {
-		return each("bridge", func(_ int, t *record.Trial) {
+		return every("bridge", func(_ int, t *record.Trial) {
 			t.CPU = &record.CPUUse{Machine: record.MachineCPU{Steal: share * 2, PerCPU: make([]record.CPUSample, 2)}}
 		})
 	}
 	lose := func(network string, status record.Status, reason string, from, to int) func(*record.File) {
-		return each(network, func(i int, t *record.Trial) {
+		return every(network, func(i int, t *record.Trial) {
 			if from <= i && i <= to {
 				t.Status, t.Reason = status, reason
 			}
@@ -61,9 +57,9 @@ func TestRowWarnings(t *testing.T) {
 		{"no precision wanted", "bridge", WarnNotPrecise, func(f *record.File) { f.Run.Settings.Precision = 0 }, ""},
 		{"native failed", "bridge", WarnNoNative, lose("host", record.Failed, "no", 1, 8), "no measured trial of host"},
 		{"native missing once", "bridge", WarnUnpaired, lose("host", record.Failed, "no", 4, 4), "in 1 of 8 rounds"},
-		{"failed of a finding", "bridge", WarnFailed, each("bridge", found), "8 of 8 trials failed: MTU black hole (seen as: nothing was received)"},
-		{"a finding that is the reason is said once", "bridge", "mtu-black-hole", each("bridge", found), ""},
-		{"a finding that is not the reason", "bridge", "nested-tunnel", each("bridge", found), "a tunnel in a tunnel"},
+		{"failed of a finding", "bridge", WarnFailed, every("bridge", found), "8 of 8 trials failed: MTU black hole (seen as: nothing was received)"},
+		{"a finding that is the reason is said once", "bridge", "mtu-black-hole", every("bridge", found), ""},
+		{"a finding that is not the reason", "bridge", "nested-tunnel", every("bridge", found), "a tunnel in a tunnel"},
 		{"failed for two reasons", "bridge", WarnFailed, func(f *record.File) {
 			lose("bridge", record.Failed, "no answer within 3 s", 2, 5)(f)
 			lose("bridge", record.Failed, "no answer within 5 s", 3, 3)(f)
@@ -83,31 +79,31 @@ func TestRowWarnings(t *testing.T) {
 		}, "took 5% of the CPU time"},
 		{"steal beside trials in which the machine was not read", "bridge", WarnSteal, func(f *record.File) {
 			steal(0.03)(f)
-			each("bridge", func(i int, t *record.Trial) {
+			every("bridge", func(i int, t *record.Trial) {
 				if i < 7 {
 					t.CPU.Machine = record.MachineCPU{PerCPU: []record.CPUSample{}}
 				}
 			})(f)
 		}, "took 3% of the CPU time"},
-		{"drift", "host", WarnDrift, scale("host", func(i int) float64 { return 1 - 0.03*float64(i) }), "changed by −2"},
-		{"drift upwards", "host", WarnDrift, scale("host", func(i int) float64 { return 1 + 0.03*float64(i) }), "changed by +2"},
-		{"drift of the other", "bridge", WarnDrift, scale("bridge", func(i int) float64 { return 1 - 0.03*float64(i) }), ""},
-		{"little drift", "host", WarnDrift, scale("host", func(i int) float64 { return 1 - 0.01*float64(i) }), ""},
-		{"noisy", "host", WarnNoisy, scale("host", func(i int) float64 { return 1 + 0.3*float64(i%2*2-1) }), "varied by 3"},
-		{"noise of the other", "bridge", WarnNoisy, scale("bridge", func(i int) float64 { return 1 + 0.3*float64(i%2*2-1) }), ""},
-		{"outlier", "bridge", WarnOutliers, scale("bridge", func(i int) float64 {
+		{"drift", "host", WarnDrift, scaled("host", func(i int) float64 { return 1 - 0.03*float64(i) }), "changed by −2"},
+		{"drift upwards", "host", WarnDrift, scaled("host", func(i int) float64 { return 1 + 0.03*float64(i) }), "changed by +2"},
+		{"drift of the other", "bridge", WarnDrift, scaled("bridge", func(i int) float64 { return 1 - 0.03*float64(i) }), ""},
+		{"little drift", "host", WarnDrift, scaled("host", func(i int) float64 { return 1 - 0.01*float64(i) }), ""},
+		{"noisy", "host", WarnNoisy, scaled("host", func(i int) float64 { return 1 + 0.3*float64(i%2*2-1) }), "varied by 3"},
+		{"noise of the other", "bridge", WarnNoisy, scaled("bridge", func(i int) float64 { return 1 + 0.3*float64(i%2*2-1) }), ""},
+		{"outlier", "bridge", WarnOutliers, scaled("bridge", func(i int) float64 {
 			if i == 3 {
 				return 0.25
 			}
 			return 1
 		}), "outliers of throughput: 1 of 8 values"},
 		{"differs", "bridge", WarnDiffers, func(f *record.File) {
-			each("bridge", func(_ int, t *record.Trial) { t.Endpoints = endpointsOf(1450, nil) })(f)
-			each("host", func(_ int, t *record.Trial) { t.Endpoints = endpointsOf(1500, nil) })(f)
+			every("bridge", func(_ int, t *record.Trial) { t.Endpoints = endpointsOf(1450, nil) })(f)
+			every("host", func(_ int, t *record.Trial) { t.Endpoints = endpointsOf(1500, nil) })(f)
 		}, "MTU 1450 against 1500"},
 		{"differs in a trial without figures", "bridge", WarnDiffers, func(f *record.File) {
-			each("host", func(_ int, t *record.Trial) { t.Endpoints = endpointsOf(1500, nil) })(f)
-			each("bridge", func(i int, t *record.Trial) {
+			every("host", func(_ int, t *record.Trial) { t.Endpoints = endpointsOf(1500, nil) })(f)
+			every("bridge", func(i int, t *record.Trial) {
 				if t.Endpoints = endpointsOf(1500, nil); i == 8 {
 					t.Status, t.Endpoints = record.Invalid, endpointsOf(1400, nil)
 				}
@@ -115,16 +111,16 @@ func TestRowWarnings(t *testing.T) {
 		}, ""},
 		{"compared with another machine", "bridge", WarnElsewhere, func(f *record.File) {
 			f.Run.Machine.Kernel = "this"
-			each("bridge", func(_ int, t *record.Trial) { t.Endpoints = []record.Endpoint{{Role: "client"}, {Role: "server"}} })(f)
-			each("host", func(_ int, t *record.Trial) {
+			every("bridge", func(_ int, t *record.Trial) { t.Endpoints = []record.Endpoint{{Role: "client"}, {Role: "server"}} })(f)
+			every("host", func(_ int, t *record.Trial) {
 				m := &record.Machine{Kernel: "another"}
 				t.Endpoints = []record.Endpoint{{Role: "client", Platform: "ssh a", Machine: m}, {Role: "server", Platform: "ssh b", Machine: m}}
 			})(f)
 		}, "measured on this machine, and native on ssh a and ssh b"},
 		{"compared with this machine by way of an engine that may be elsewhere", "bridge", WarnElsewhere, func(f *record.File) {
 			f.Run.Machine.Kernel = "this"
-			each("bridge", func(_ int, t *record.Trial) { t.Endpoints = []record.Endpoint{{Role: "client"}} })(f)
-			each("host", func(_ int, t *record.Trial) {
+			every("bridge", func(_ int, t *record.Trial) { t.Endpoints = []record.Endpoint{{Role: "client"}} })(f)
+			every("host", func(_ int, t *record.Trial) {
 				t.Endpoints = []record.Endpoint{{Role: "client", Machine: &f.Run.Machine}}
 			})(f)
 		}, ""},
@@ -134,57 +130,57 @@ func TestRowWarnings(t *testing.T) {
 					t.Endpoints = []record.Endpoint{{Platform: platform, Machine: &record.Machine{Kernel: kernel}}}
 				}
 			}
-			each("bridge", on("6.1", "ssh a"))(f)
-			each("host", on("6.12", "node b"))(f)
+			every("bridge", on("6.1", "ssh a"))(f)
+			every("host", on("6.12", "node b"))(f)
 		}, "measured on ssh a, and native on node b"},
 		{"compared with the same machines, the other way round", "bridge", WarnElsewhere, func(f *record.File) {
 			a, b := record.Endpoint{Machine: &record.Machine{Kernel: "6.1"}}, record.Endpoint{Machine: &record.Machine{Kernel: "6.12"}}
-			each("bridge", func(_ int, t *record.Trial) { t.Endpoints = []record.Endpoint{a, b} })(f)
-			each("host", func(_ int, t *record.Trial) { t.Endpoints = []record.Endpoint{b, a} })(f)
+			every("bridge", func(_ int, t *record.Trial) { t.Endpoints = []record.Endpoint{a, b} })(f)
+			every("host", func(_ int, t *record.Trial) { t.Endpoints = []record.Endpoint{b, a} })(f)
 		}, ""},
-		{"moved", "bridge", WarnMoved, each("bridge", func(i int, t *record.Trial) {
+		{"moved", "bridge", WarnMoved, every("bridge", func(i int, t *record.Trial) {
 			t.Endpoints = []record.Endpoint{{Role: "client", Platform: "ssh a"}, {Role: "server", Platform: []string{"ssh b", "ssh c"}[i/5]}}
 		}), "the machines changed: server from ssh b to ssh c"},
-		{"moved only while it failed", "bridge", WarnMoved, each("bridge", func(i int, t *record.Trial) {
+		{"moved only while it failed", "bridge", WarnMoved, every("bridge", func(i int, t *record.Trial) {
 			t.Endpoints = []record.Endpoint{{Role: "client", Platform: "ssh a"}, {Role: "server", Platform: "ssh b"}}
 			if i == 3 {
 				t.Status, t.Endpoints[1].Platform = record.Failed, "ssh c"
 			}
 		}), ""},
-		{"carried", "bridge", "generator-limited", each("bridge", func(i int, t *record.Trial) {
+		{"carried", "bridge", "generator-limited", every("bridge", func(i int, t *record.Trial) {
 			if i < 4 {
 				t.Warnings = []record.Warning{{Code: "generator-limited", Text: "client at 100 %"}, {Code: "generator-limited", Text: "client at 100 %"}}
 			}
 		}), "client at 100 % (in 3 of 8 trials)"},
-		{"several of a code", "bridge", "remark", each("bridge", func(i int, t *record.Trial) {
+		{"several of a code", "bridge", "remark", every("bridge", func(i int, t *record.Trial) {
 			if i > 4 {
 				t.Warnings = []record.Warning{{Code: "remark", Text: "one"}, {Code: "remark", Text: "one"}, {Code: "remark", Text: "another"}}[:3-i%2]
 			}
 		}), "one (in 4 of 8 trials)"},
-		{"the other of a code", "bridge", "remark", each("bridge", func(i int, t *record.Trial) {
+		{"the other of a code", "bridge", "remark", every("bridge", func(i int, t *record.Trial) {
 			if i > 4 {
 				t.Warnings = []record.Warning{{Code: "remark", Text: "another"}, {Code: "remark", Text: "one"}}[i%2:]
 			}
 		}), "another (in 2 of 8 trials)"},
-		{"said by one of the first trials only", "bridge", "remark", each("bridge", func(i int, t *record.Trial) {
+		{"said by one of the first trials only", "bridge", "remark", every("bridge", func(i int, t *record.Trial) {
 			t.Warnings = []record.Warning{{Code: "remark", Text: []string{"one", "another"}[min(i, 2)-1]}}
 		}), "one (in 1 of 8 trials)"},
-		{"carried with other numbers", "bridge", "pace-missed", each("bridge", func(i int, t *record.Trial) {
+		{"carried with other numbers", "bridge", "pace-missed", every("bridge", func(i int, t *record.Trial) {
 			if i > 4 {
 				t.Warnings = []record.Warning{{Code: "pace-missed", Text: fmt.Sprintf("reached only %d of the requested 100 Mbit/s", 90-10*i)}}
 			}
 		}), "reached only 10 to 40 of the requested 100 Mbit/s (in 4 of 8 trials)"},
-		{"several in one trial, with other numbers", "bridge", "overran", each("bridge", func(i int, t *record.Trial) {
+		{"several in one trial, with other numbers", "bridge", "overran", every("bridge", func(i int, t *record.Trial) {
 			for n := range 4 {
 				t.Warnings = append(t.Warnings, record.Warning{Code: "overran", Text: fmt.Sprintf("%d KB were still on their way", 10*i+n)})
 			}
 		}), "10 to 83 KB were still on their way (in 8 of 8 trials)"},
-		{"histogram", "bridge", WarnHistogram, each("bridge", func(i int, t *record.Trial) {
+		{"histogram", "bridge", WarnHistogram, every("bridge", func(i int, t *record.Trial) {
 			if i == 2 {
 				t.Latency = &record.Histogram{Encoded: "x"}
 			}
 		}), "latencies of 1 of 8 trials"},
-		{"unknown metric", "bridge", WarnUnknownMetric, each("bridge", func(i int, t *record.Trial) {
+		{"unknown metric", "bridge", WarnUnknownMetric, every("bridge", func(i int, t *record.Trial) {
 			t.Metrics["wobble"] = record.Metric{Value: 1, Unit: "s"}
 			t.Metrics[record.CPUPerGB] = record.Metric{Value: 1, Unit: "ms"}
 		}), `cpu_per_gb in "ms", wobble`},

@@ -68,10 +68,9 @@ func TestPairsAreOfOnePart(t *testing.T) {
 // in every second round.
 func TestNetworksOfDifferentParts(t *testing.T) {
 	trials := cutRounds(9)
-	for i := range trials {
-		if m := trials[i].Metrics[record.Throughput]; trials[i].Cell.Network == "b" {
-			m.Value *= 1.25
-			trials[i].Metrics[record.Throughput] = m
+	for _, t := range each(trials) {
+		if t.Cell.Network == "b" {
+			scale(t, record.Throughput, 1.25)
 		}
 	}
 	// In the last round the part of "a" has no baseline.

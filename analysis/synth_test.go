@@ -107,6 +107,14 @@ func warningOf(t *testing.T, ws []Warning, code string) Warning {
 	return w
 }
 
+// scale multiplies a figure of a trial, if it has that.
+func scale(t *record.Trial, metric string, by float64) {
+	if m, has := t.Metrics[metric]; has {
+		m.Value *= by
+		t.Metrics[metric] = m
+	}
+}
+
 // each returns pointers to the trials, as a series has them.
 func each(trials []record.Trial) (all []*record.Trial) {
 	for i := range trials {

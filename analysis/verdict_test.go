@@ -142,10 +142,9 @@ func TestCostFollows(t *testing.T) {
 		{"perhaps a busy CPU", 1, 0.3, 0.7, true}, {"as much for as much", 1, 0, 1, false},
 	} {
 		trials := several(10, tt.share)
-		for i := range trials {
-			if m, ok := trials[i].Metrics[record.CPUPerGB]; ok && trials[i].Cell.Network != "host" {
-				m.Value *= tt.inUse * (1 + tt.noise*float64(trials[i].Round%2*2-1))
-				trials[i].Metrics[record.CPUPerGB] = m
+		for _, t := range each(trials) {
+			if t.Cell.Network != "host" {
+				scale(t, record.CPUPerGB, tt.inUse*(1+tt.noise*float64(t.Round%2*2-1)))
 			}
 		}
 		row := rowOf(t, Analyze(fileOf(trials...)), "n1")
@@ -282,10 +281,9 @@ func TestExtremesOfOtherRounds(t *testing.T) {
 // Networks are ranked by their ratios, not by figures that they owe to the rounds in which they were measured.
 func TestExtremesOnAMachineThatBecomesFaster(t *testing.T) {
 	trials := slices.DeleteFunc(several(16, 0.9, 0.8), func(t record.Trial) bool { return t.Round <= 8 && t.Cell.Network == "n2" })
-	for i := range trials {
-		if m := trials[i].Metrics[record.Throughput]; trials[i].Round > 8 {
-			m.Value *= 2
-			trials[i].Metrics[record.Throughput] = m
+	for _, t := range each(trials) {
+		if t.Round > 8 {
+			scale(t, record.Throughput, 2)
 		}
 	}
 	for _, e := range Analyze(fileOf(trials...)).Scenarios[0].Extremes {
@@ -299,8 +297,8 @@ func TestExtremesOnAMachineThatBecomesFaster(t *testing.T) {
 func TestExtremesWithoutARatio(t *testing.T) {
 	trials := several(10, 0.7, 0.9, 0.5)
 	for i := range trials {
-		if trials[i].Cell.Network == "n3" && trials[i].Round == 4 && trials[i].Cell.Workload == record.TCPStream {
-			trials[i].Metrics[record.Throughput] = record.Metric{Value: 0, Unit: "bit/s"}
+		if trials[i].Cell.Network == "n3" && trials[i].Round == 4 {
+			scale(&trials[i], record.Throughput, 0)
 		}
 	}
 	others := 0
