@@ -333,8 +333,10 @@ func newRow(c series, in circumstances) Row {
 		if len(points) == 0 {
 			return Figure{}, false
 		}
-		f = newFigure(k, points, of(*base), row.Native, in.judging)
-		f.cell, f.whole = c.cell, of(*c.whole)
+		f = Figure{Kind: k, Summary: summarize(values(points), in.level), Points: points, cell: c.cell, whole: of(*c.whole)}
+		if !row.Native {
+			f.pair(of(*base), in.judging)
+		}
 		return f, true
 	}
 	figure := func(k record.Kind, of func(series) []Point) (Figure, bool) { return beside(c.base, k, of) }
@@ -380,15 +382,6 @@ func newRow(c series, in circumstances) Row {
 	}
 	row.Warnings = doubts
 	return row
-}
-
-func newFigure(k record.Kind, points, base []Point, native bool, j judging) Figure {
-	fig := Figure{Kind: k, Summary: summarize(values(points), j.level), Points: points}
-	if native {
-		return fig
-	}
-	fig.pair(base, j)
-	return fig
 }
 
 // pair compares a figure with those of the baseline beside its cell.
