@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"nettoll/docker/engine"
+	"nettoll/internal/nl"
 	"nettoll/internal/plumb"
 	"nettoll/network"
 	"nettoll/platform"
@@ -19,6 +20,31 @@ const ingressUnderlay = 1500
 
 // ingress is the namespace of a node's load balancer for published ports.
 const ingress = "ingress_sbox"
+
+// balancers returns at which addresses containers see the nodes whose load balancers can be read from here, which send what clients
+// there send. Containers have another device towards the nodes' own addresses.
+func (n *build) balancers() (map[*plumb.Host]netip.Addr, error) {
+	all := map[*plumb.Host]netip.Addr{}
+	for _, h := range n.Hosts {
+		path := n.engines[h.Index].Sandbox(ingress)
+		if path == "" {
+			continue
+		}
+		err := nl.With(path, func(s *nl.NS) error {
+			has, err := s.Addresses()
+			for _, a := range has {
+				if a.Device == "eth0" && a.At.Addr().Is4() && !a.At.IsSingleIP() { // services have single addresses there
+					all[h] = a.At.Addr()
+				}
+			}
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%s: addresses of %s: %w", h.Name(), ingress, err)
+		}
+	}
+	return all, nil
+}
 
 // mesh is the network of docker service create --publish: clients are processes of nodes and know
 // only the address of their own node. Swarm publishes on all addresses of all nodes, so that anyone
@@ -58,7 +84,20 @@ func mesh(ctx context.Context, n *build) error {
 		return err
 	}
 	n.Translated = true
-	n.ServersAt(func(from, _ *plumb.Node, f network.Family) netip.Addr { return n.OnHost(from.Host).Addr(f) })
+	balancers, err := n.balancers()
+	if err != nil {
+		return err
+	}
+	n.Reach = func(from, to *plumb.Node, f network.Family) netip.Addr {
+		at, known := balancers[to.Host]
+		switch {
+		case slices.Contains(n.Servers, to):
+			return n.OnHost(from.Host).Addr(f)
+		case known:
+			return at
+		}
+		return to.Addr(f)
+	}
 	if err := n.forward(ingress); err != nil {
 		return err
 	}
