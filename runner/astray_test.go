@@ -73,6 +73,40 @@ func TestWhatASocketHeldProvesNothing(t *testing.T) {
 	}
 }
 
+// TestFewTransactionsInATurn has an end of one of two pairs wait for a CPU through most of a turn: all of its transactions but those of the
+// middle may be counted in other turns.
+func TestFewTransactionsInATurn(t *testing.T) {
+	const size = 20_001
+	for _, c := range []struct {
+		transactions, crossed, streams int
+		want                           string
+	}{
+		{1, 0, 1, ""},
+		{2, 0, 1, ""},
+		{4, 1, 1, ""},
+		{4, 0, 1, "in turn 1 of 1: path not proved: 0 bytes crossed h1/v0, the payload was 20001"},
+		{4, 0, 2, ""},
+		{100, 49, 1, ""},
+		{100, 20, 1, "in turn 1 of 1: path not proved: 400020 bytes crossed h1/v0, the payload was 980049"},
+	} {
+		hops := []network.Hop{hop("h1/v0", network.Device, false), hop("h1/v1", network.Device, false)}
+		p := &player{attempt: &attempt{t: &record.Trial{}, proof: &proof{hops: hops, pairs: [][]int{{0}, {1}}}}}
+		p.t.Cell.Options.Streams = c.streams
+		crossed := func(n int) workload.Crossed {
+			return workload.Crossed{Bytes: size * uint64(n), Transactions: uint64(n)}
+		}
+		counted := func(n int) network.Count {
+			return network.Count{Bytes: size * uint64(n), Packets: 20 * uint64(n), InBytes: size * uint64(n) / 2, InPackets: 10 * uint64(n)}
+		}
+		edge := func(of ...network.Count) turnEdge { return turnEdge{hops: map[*player][]network.Count{p: of}} }
+		p.readings = []turnReading{{before: edge(counted(0), counted(0)), after: edge(counted(c.crossed), counted(1000))}}
+		p.each = []workload.Result{{}, {Crossed: []workload.Crossed{crossed(c.transactions), crossed(1000)}, Flows: []record.Flow{{Transactions: 1000}}}}
+		if got, _ := p.astray(); got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
+
 // TestSocketsHoldWhatTheirMachinesAllow checks that a turn of streams proves nothing with as much payload as their sockets hold.
 func TestSocketsHoldWhatTheirMachinesAllow(t *testing.T) {
 	for rmem, each := range map[string]uint64{"": 6 << 20, "4096 131072 6291456": 6 << 20, "4096 131072 33554432": 32 << 20} {
@@ -181,9 +215,9 @@ func TestSlowStreamOverAnotherCard(t *testing.T) {
 		want    string
 	}{
 		{"its own", payload, false, true, nil, ""},
-		{"its own in one direction", payload, true, true, nil, "in its turns together: path not proved: 0 packets crossed h1/ens1 in one of the two directions, at least 390625 must have"},
-		{"another", 0, false, true, nil, "in its turns together: path not proved: 0 bytes crossed h1/ens1, the payload was 15625000"},
-		{"another, and the first device of others, too", 0, false, false, nil, "in its turns together: path not proved: 0 bytes crossed h1/ens1, the payload was 15625000"},
+		{"its own in one direction", payload, true, true, nil, "in its turns together: path not proved: 0 packets crossed h1/ens1 in one of the two directions, at least 390620 must have"},
+		{"another", 0, false, true, nil, "in its turns together: path not proved: 0 bytes crossed h1/ens1, the payload was 15624800"},
+		{"another, and the first device of others, too", 0, false, false, nil, "in its turns together: path not proved: 0 bytes crossed h1/ens1, the payload was 15624800"},
 		{"another, and what sockets held may be all", 0, false, true, []int{1, 3}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
