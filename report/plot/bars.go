@@ -10,6 +10,8 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"nettoll/record"
 )
 
 // Bar is one network in a bar chart, or in a forest plot.
@@ -50,11 +52,11 @@ func Bars(bars []Bar, label string) Chart {
 	if len(bars) == 0 {
 		return Chart{}
 	}
-	bars = each(bars, Bar.drawn)
+	bars = record.Each(bars, Bar.drawn)
 	p := empty()
 	names := make([]string, len(bars))
 	least, most := 0.0, 0.0
-	shorter := shortened(each(bars, func(b Bar) string { return b.Name }), 17)
+	shorter := shortened(record.Each(bars, func(b Bar) string { return b.Name }), 17)
 	var references []float64
 	for i, b := range bars {
 		at := len(bars) - 1 - i

@@ -17,6 +17,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"nettoll/record"
 )
 
 // width of every chart in units of its view box. It is about that of a phone, so that
@@ -151,7 +153,7 @@ func (c Chart) alone(title string) Chart {
 		for i, l := range lines {
 			canvas.FillText(s, vg.Point{X: canvas.Min.X, Y: canvas.Max.Y - line*vg.Length(i)}, l)
 		}
-		shorter := shortened(each(c.keys, func(k Key) string { return k.Name }), 20)
+		shorter := shortened(record.Each(c.keys, func(k Key) string { return k.Name }), 20)
 		for i, k := range c.keys {
 			at := vg.Point{X: canvas.Min.X + width/keysAbreast*vg.Length(i%keysAbreast), Y: canvas.Min.Y + below - 8 - line*(vg.Length(i/keysAbreast)+0.5)}
 			canvas.StrokeLine2(k.Look.line(), at.X, at.Y, at.X+22, at.Y)

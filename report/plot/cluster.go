@@ -6,6 +6,8 @@ import (
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"nettoll/record"
 )
 
 // Cluster is a group of bars that belong together, for example all networks on one instance.
@@ -25,7 +27,7 @@ func Clusters(all []Cluster, reference, least float64, label string) Chart {
 		left    = 124
 		right   = 46 // values
 	)
-	all = each(all, func(c Cluster) Cluster { return Cluster{c.Name, each(c.Bars, Bar.drawn)} })
+	all = record.Each(all, func(c Cluster) Cluster { return Cluster{c.Name, record.Each(c.Bars, Bar.drawn)} })
 	reference, least = drawn(reference), drawn(least)
 	lowest, most := 0.0, max(reference, least)
 	height := vg.Length(below)

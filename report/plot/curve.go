@@ -10,6 +10,8 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"nettoll/record"
 )
 
 // Curve is the latency distribution of one network.
@@ -111,7 +113,7 @@ func nineTicks(low, high float64) []plot.Tick {
 }
 
 func decadeTicks(low, high float64) []plot.Tick {
-	return each(roundFactors(low, high, 1), func(v float64) plot.Tick { return plot.Tick{Value: v, Label: microseconds(v)} })
+	return record.Each(roundFactors(low, high, 1), func(v float64) plot.Tick { return plot.Tick{Value: v, Label: microseconds(v)} })
 }
 
 // roundFactors returns round values for a logarithmic scale. every is the number of decades from one with

@@ -7,6 +7,8 @@ import (
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"nettoll/record"
 )
 
 // Places of a forest plot, in units of its view box.
@@ -29,7 +31,7 @@ func Forest(all []Bar, margin float64, label string) Chart {
 		return Chart{}
 	}
 	factor := func(v float64) float64 { return min(max(drawn(v), 1./mostChange), mostChange) }
-	all = each(all, func(c Bar) Bar {
+	all = record.Each(all, func(c Bar) Bar {
 		c.Value, c.Low, c.High = factor(c.Value), factor(c.Low), factor(c.High)
 		return c
 	})
@@ -46,7 +48,7 @@ func Forest(all []Bar, margin float64, label string) Chart {
 	const room = 0.04
 	from, to := math.Log(least), math.Log(most)
 	from, to = from-room*(to-from), to+room*(to-from)
-	shorter := shortened(each(all, func(b Bar) string { return b.Name }), 17)
+	shorter := shortened(record.Each(all, func(b Bar) string { return b.Name }), 17)
 	height := forestRow*vg.Length(len(all)) + forestBelow
 	return Chart{label: label, height: height, paint: func(c draw.Canvas) {
 		toX := func(v float64) vg.Length {

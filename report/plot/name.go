@@ -5,6 +5,7 @@ import (
 	"unicode"
 
 	"nettoll/internal/oneline"
+	"nettoll/record"
 )
 
 // clip makes a text a single line of at most most letters. If there is no room it is empty.
@@ -23,6 +24,6 @@ func clip(s string, most int) string {
 // shortened returns a function that makes names single lines of at most most letters that stay apart.
 func shortened(names []string, most int) func(name string) string {
 	line := func(name string) string { return clip(name, len(name)) }
-	shorter := oneline.Shortened(each(names, line), most)
+	shorter := oneline.Shortened(record.Each(names, line), most)
 	return func(name string) string { return shorter(line(name)) }
 }

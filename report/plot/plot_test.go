@@ -20,6 +20,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"nettoll/internal/testutil/iferr"
+	"nettoll/record"
 )
 
 func histogram(t *testing.T, n int) *hdrhistogram.PackedHistogram {
@@ -225,7 +226,7 @@ func TestTicksOfNegativeValues(t *testing.T) {
 		{-3, 1, []string{"-3", "-2", "-1", "0", "1"}},
 		{-3, 0, []string{"-3", "-2", "-1", "0"}},
 	} {
-		got := each(ticksTo(c.least, c.most, 4.5), func(tick plot.Tick) string { return tick.Label })
+		got := record.Each(ticksTo(c.least, c.most, 4.5), func(tick plot.Tick) string { return tick.Label })
 		if !slices.Equal(got, c.want) {
 			t.Errorf("from %v to %v: %q, want %q", c.least, c.most, got, c.want)
 		}

@@ -6,6 +6,8 @@ import (
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"nettoll/record"
 )
 
 // History is one network over the rounds of a run.
@@ -40,8 +42,8 @@ func Rounds(all []History, margin float64, label string) Chart {
 	share := func(v Visit) Visit {
 		return Visit{v.Round, min(max(drawn(v.Share), 1./mostChange), mostChange)}
 	}
-	all = each(all, func(h History) History {
-		h.Points, h.Behind = thinned(each(h.Points, share)), thinned(each(h.Behind, share))
+	all = record.Each(all, func(h History) History {
+		h.Points, h.Behind = thinned(record.Each(h.Points, share)), thinned(record.Each(h.Behind, share))
 		return h
 	})
 	margin = min(max(drawn(margin), 0.01), 0.5)
@@ -57,7 +59,7 @@ func Rounds(all []History, margin float64, label string) Chart {
 		return Chart{}
 	}
 	from, to := math.Log(low), math.Log(high)
-	shorter := shortened(each(all, func(h History) string { return h.Name }), 17)
+	shorter := shortened(record.Each(all, func(h History) string { return h.Name }), 17)
 	height := historyRow*vg.Length(len(all)) + historyBelow
 	return Chart{label: label, height: height, paint: func(c draw.Canvas) {
 		toX := func(round int) vg.Length {
@@ -105,7 +107,7 @@ func history(c draw.Canvas, all []Visit, toX func(int) vg.Length, toY func(float
 		for to < len(all) && (len(all) > mostVisits/2 || all[to].Round-all[to-1].Round <= 1) {
 			to++
 		}
-		points := each(all[from:to], func(v Visit) vg.Point { return vg.Point{X: toX(v.Round), Y: toY(v.Share)} })
+		points := record.Each(all[from:to], func(v Visit) vg.Point { return vg.Point{X: toX(v.Round), Y: toY(v.Share)} })
 		if len(points) == 1 {
 			const half = 1.5
 			at := points[0]

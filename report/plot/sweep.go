@@ -10,6 +10,8 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"nettoll/record"
 )
 
 // Series is one network over a sweep, or under several loads.
@@ -49,8 +51,8 @@ const nameRoom = 114 * vg.Length(1)
 // Sweep draws a line for each network on an axis that includes zero, its interval as a band, and its name at its end.
 func Sweep(all []Series, x Axis, label string) Chart {
 	places := x.scale()
-	all = each(all, places.series)
-	x.Ticks = each(x.Ticks, func(t Tick) Tick { return Tick{places.place(t.At), clip(t.Text, 20)} })
+	all = record.Each(all, places.series)
+	x.Ticks = record.Each(x.Ticks, func(t Tick) Tick { return Tick{places.place(t.At), clip(t.Text, 20)} })
 	p := ruled()
 	least, most, points := 0.0, 0.0, 0
 	for _, s := range all {
@@ -100,7 +102,7 @@ func addBand(p *plot.Plot, s Series) {
 		if len(piece) < 2 {
 			continue
 		}
-		outline := each(piece, func(at Point) plotter.XY { return plotter.XY{X: at.X.Value, Y: max(at.Y.High, at.Y.Value)} })
+		outline := record.Each(piece, func(at Point) plotter.XY { return plotter.XY{X: at.X.Value, Y: max(at.Y.High, at.Y.Value)} })
 		for _, at := range slices.Backward(piece) {
 			outline = append(outline, plotter.XY{X: at.X.Value, Y: min(at.Y.Low, at.Y.Value)})
 		}
@@ -112,7 +114,7 @@ func addBand(p *plot.Plot, s Series) {
 func addLine(p *plot.Plot, look Look, points []Point) {
 	line := look.line()
 	for _, piece := range pieces(points) {
-		places := each(piece, func(at Point) plotter.XY { return plotter.XY{X: at.X.Value, Y: at.Y.Value} })
+		places := record.Each(piece, func(at Point) plotter.XY { return plotter.XY{X: at.X.Value, Y: at.Y.Value} })
 		p.Add(&plotter.Line{XYs: places, LineStyle: line},
 			&plotter.Scatter{XYs: places, GlyphStyle: draw.GlyphStyle{Color: line.Color, Radius: 2.4, Shape: draw.CircleGlyph{}}})
 	}
@@ -168,7 +170,7 @@ func writeNames(c draw.Canvas, p *plot.Plot, lines []Series) {
 		all[i].spread = max(all[i].spread, floor)
 		floor = all[i].spread + apart
 	}
-	shorter := shortened(each(lines, func(s Series) string { return s.Name }), 14)
+	shorter := shortened(record.Each(lines, func(s Series) string { return s.Name }), 14)
 	for _, one := range all {
 		look := one.s.Look.line()
 		x := c.Max.X + 12
@@ -186,7 +188,7 @@ const factorsFrom = 10
 // Load draws a line for each network over the load that it achieved, which may turn back where
 // more was offered. Each axis begins at zero, or is logarithmic if its values are far apart.
 func Load(all []Series, xTitle, label string) Chart {
-	all = slices.DeleteFunc(slices.Clone(all), func(l Series) bool { return len(l.Points) == 0 })
+	all = record.Those(all, func(l Series) bool { return len(l.Points) > 0 })
 	if len(all) == 0 {
 		return Chart{}
 	}
@@ -199,7 +201,7 @@ func Load(all []Series, xTitle, label string) Chart {
 	x, y := scaleOf(xs), scaleOf(ys)
 	p := ruled()
 	for _, l := range all {
-		addLoad(p, l.Look, each(l.Points, func(p Point) Point { return Point{X: x.extent(p.X), Y: y.extent(p.Y)} }))
+		addLoad(p, l.Look, record.Each(l.Points, func(p Point) Point { return Point{X: x.extent(p.X), Y: y.extent(p.Y)} }))
 	}
 	p.X.Min, p.X.Max = -0.02, 1.02
 	p.Y.Min, p.Y.Max = 0, 1.04
@@ -246,10 +248,10 @@ func (s scale) extent(e Extent) Extent {
 // ticks returns round values of the scale, at their places.
 func (s scale) ticks() []plot.Tick {
 	if !s.factors {
-		return each(upTicks(0, s.greatest), func(t plot.Tick) plot.Tick { return plot.Tick{Value: s.place(t.Value), Label: t.Label} })
+		return record.Each(upTicks(0, s.greatest), func(t plot.Tick) plot.Tick { return plot.Tick{Value: s.place(t.Value), Label: t.Label} })
 	}
 	decades := max(1, math.Ceil(math.Log10(s.greatest/s.least)/6))
-	return each(roundFactors(s.least, s.greatest, decades), func(v float64) plot.Tick {
+	return record.Each(roundFactors(s.least, s.greatest, decades), func(v float64) plot.Tick {
 		return plot.Tick{Value: s.place(v), Label: strconv.FormatFloat(v, 'g', 6, 64)}
 	})
 }
@@ -281,7 +283,7 @@ func signed(v float64) float64 {
 
 func (b Bar) drawn() Bar {
 	b.Value, b.Low, b.High = signed(b.Value), signed(b.Low), signed(b.High)
-	b.Parts = each(b.Parts, func(p Part) Part { return Part{drawn(p.Value), p.Look} })
+	b.Parts = record.Each(b.Parts, func(p Part) Part { return Part{drawn(p.Value), p.Look} })
 	return b
 }
 
@@ -316,18 +318,9 @@ func (s scale) place(v float64) float64 {
 
 // series replaces the points of a line by their places.
 func (s scale) series(l Series) Series {
-	l.Points = each(l.Points, func(p Point) Point {
+	l.Points = record.Each(l.Points, func(p Point) Point {
 		p.X, p.Y = Extent{Value: s.place(p.X.Value)}, Extent{signed(p.Y.Value), signed(p.Y.Low), signed(p.Y.High)}
 		return p
 	})
 	return l
-}
-
-// each returns the result of f for every item.
-func each[T, V any](all []T, f func(T) V) []V {
-	out := make([]V, len(all))
-	for i, one := range all {
-		out[i] = f(one)
-	}
-	return out
 }
