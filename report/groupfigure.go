@@ -64,7 +64,7 @@ func (g group) changes(c column) (figure, bool) {
 		return out, false
 	}
 	if len(apart) > 0 {
-		out.Hint += "; without " + join(apart) + ", which " + map[bool]string{true: "has", false: "have"}[len(apart) == 1] + " no ratio"
+		out.Hint += "; without " + join(apart) + ", which " + oneOr(len(apart), "has", "have") + " no ratio"
 	}
 	better := 1.0
 	if c.kind.Better == record.HigherIsBetter {

@@ -100,11 +100,7 @@ func grade(res analysis.Result) string {
 		return ""
 	}
 	if m.Primary > 0 && m.Missing > 0 {
-		were := "were"
-		if m.Missing == 1 {
-			were = "was"
-		}
-		parts = append(parts, fmt.Sprintf("%d more %s not made.", m.Missing, were))
+		parts = append(parts, fmt.Sprintf("%d more %s not made.", m.Missing, oneOr(m.Missing, "was", "were")))
 	}
 	if half, most, n := res.Widths(); n > 0 && res.SelfCheck == nil {
 		known := "Changes are known"

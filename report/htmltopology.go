@@ -181,12 +181,7 @@ func newHop(h record.Hop, name string) hopView {
 	return v
 }
 
-func packets(n uint64) string {
-	if n == 1 {
-		return "1 packet"
-	}
-	return count(n) + " packets"
-}
+func packets(n uint64) string { return count(n) + " " + plural(int(n), "packet") }
 
 // words describes the sketch for readers who cannot see it.
 func (v topologyView) words() string {

@@ -278,7 +278,7 @@ func multiplicity(res analysis.Result) string {
 	verdicts.add(m.NotKnown > 0, fmt.Sprintf("%d not known", m.NotKnown))
 	verdicts.add(m.Untested > 0, fmt.Sprintf("%d untested", m.Untested))
 	text += fmt.Sprintf("The verdicts rest on %s (%s of each network): %s.",
-		primaryCount(m.Primary), enumerated(primaryTitles(res)), join(verdicts))
+		oneOr(m.Primary, "one primary comparison", fmt.Sprintf("the %d primary comparisons", m.Primary)), enumerated(primaryTitles(res)), join(verdicts))
 	if m.Untested == m.Primary {
 		return text
 	}
@@ -312,13 +312,6 @@ func costsDiffer(res analysis.Result) bool {
 
 // boldRemark explains bold changes.
 const boldRemark = "A change in bold is a primary difference that holds jointly with all others; changes of the CPU cost are a family of their own, and all others are descriptive only."
-
-func primaryCount(n int) string {
-	if n == 1 {
-		return "one primary comparison"
-	}
-	return fmt.Sprintf("the %d primary comparisons", n)
-}
 
 // primaryTitles returns the titles of the metrics that have verdicts.
 func primaryTitles(res analysis.Result) (titles []string) {

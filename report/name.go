@@ -204,14 +204,19 @@ func number(n int) string {
 	return count(uint64(max(n, 0)))
 }
 
-func plural(n int, thing string) string {
-	switch {
-	case n == 1:
-		return thing
-	case strings.HasSuffix(thing, "s"):
-		return thing + "es"
+// oneOr returns the word for one thing, or that for another number of them.
+func oneOr(n int, one, others string) string {
+	if n == 1 {
+		return one
 	}
-	return thing + "s"
+	return others
+}
+
+func plural(n int, thing string) string {
+	if strings.HasSuffix(thing, "s") {
+		return oneOr(n, thing, thing+"es")
+	}
+	return oneOr(n, thing, thing+"s")
 }
 
 // size formats bytes in KiB or MiB if they are a multiple of these.

@@ -22,11 +22,7 @@ func replicationSections(res analysis.Result) []*section {
 			all = append(all, sec)
 			continue
 		}
-		were := "were"
-		if r.Measured == 1 {
-			were = "was"
-		}
-		sec.Meta = fmt.Sprintf("%d of %d published cells %s measured. Figures of different machines cannot be compared; how each network relates to the others can. Each single comparison has the confidence level of the run.", r.Measured, r.Cells, were)
+		sec.Meta = fmt.Sprintf("%d of %d published cells %s measured. Figures of different machines cannot be compared; how each network relates to the others can. Each single comparison has the confidence level of the run.", r.Measured, r.Cells, oneOr(r.Measured, "was", "were"))
 		if slices.ContainsFunc(r.Tables, func(t analysis.ReplicatedTable) bool {
 			return slices.ContainsFunc(t.Cells, func(c analysis.ReplicatedCell) bool { return bool(c.Namespaces) })
 		}) {
@@ -261,12 +257,8 @@ func skippedCells(r analysis.Replication) []absence {
 		all[i].status, all[i].counted = was+" not measured in "+all[i].counted+each, ""
 	}
 	if left > 0 {
-		was := "was"
-		if len(without) > 1 {
-			was = "were"
-		}
 		all = append(all, absence{
-			Network: enumerated(without), status: fmt.Sprintf("%s not measured in %s", was, countOf(left, "cell")),
+			Network: enumerated(without), status: fmt.Sprintf("%s not measured in %s", oneOr(len(without), "was", "were"), countOf(left, "cell")),
 			reason: analysis.NotInRun, remedy: "measure them with nettoll run --suite " + r.Source.Name,
 		})
 	}
