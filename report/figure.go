@@ -215,35 +215,23 @@ type Chart struct {
 }
 
 // Charts lists every chart of a report in the order of its page, for a light background.
-func Charts(res analysis.Result) []Chart {
-	var all []Chart
-	names := map[string]int{}
-	add := func(where string, figures []figure) {
-		for _, f := range figures {
-			all = append(all, newChartFile(where, f, names))
-		}
-	}
-	d := newDocument(res)
-	for _, s := range d.Groups {
-		add(s.Title, s.figures())
-		add(s.Title, s.group.overRounds())
-	}
-	for _, s := range d.Sections {
-		if s.figures != nil {
-			add(s.Title, s.figures())
+func Charts(res analysis.Result) (all []Chart) {
+	for _, v := range newDocument(res).views() {
+		for _, f := range slices.Concat(v.Charts.Figures, v.Rounds.Figures) {
+			all = append(all, newChartFile(v.Title, f))
 		}
 	}
 	return all
 }
 
-func newChartFile(where string, f figure, names map[string]int) Chart {
+func newChartFile(where string, f figure) Chart {
 	title := where + ". " + f.Title
 	if f.Hint != "" {
 		title += " (" + f.Hint + ")"
 	}
 	chart := f.chart.WithKeys(f.Keys)
 	return Chart{
-		Name: chartName(where, f.Title, names), Title: title,
+		Name: f.File, Title: title,
 		SVG: func(w io.Writer) error { return chart.WriteSVG(w, Printable(title)) },
 		PNG: func(w io.Writer) error { return chart.WritePNG(w, Printable(title)) },
 	}

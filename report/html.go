@@ -73,18 +73,26 @@ func writeHTML(w io.Writer, d document, o Options) error {
 		Title: pageTitle(res, o.File), Note: res.Run.Note, Run: wasRun(res), File: o.File, Where: machineCalled(res),
 		Paths: sweptPaths(res), Machine: machineFacts(res), Rounds: rounds(res), Ending: ending(res), Method: method(res), Trials: newTrialsView(o.Trials),
 	}
-	files := map[string]int{}
-	for _, s := range d.Groups {
-		v.Groups = append(v.Groups, sectionView{s, s.drawn(res, s.figures, files), s.drawn(res, s.group.overRounds, files)})
-	}
-	for _, s := range d.Sections {
-		v.Sections = append(v.Sections, sectionView{section: s, Charts: s.drawn(res, s.figures, files)})
-	}
+	views := d.views()
+	v.Groups, v.Sections = views[:len(d.Groups)], views[len(d.Groups):]
 	b := bufio.NewWriterSize(w, 1<<16)
 	if err := page.ExecuteTemplate(seenWriter{b}, "page.tmpl", v); err != nil {
 		return err
 	}
 	return b.Flush()
+}
+
+// views draws the charts of all sections, those of groups first.
+func (d document) views() (all []sectionView) {
+	files := map[string]int{}
+	for _, s := range slices.Concat(d.Groups, d.Sections) {
+		v := sectionView{section: s, Charts: s.drawn(d.res, s.figures, files)}
+		if s.group != nil {
+			v.Rounds = s.drawn(d.res, s.group.overRounds, files)
+		}
+		all = append(all, v)
+	}
+	return all
 }
 
 // drawn draws some charts of a section. Their files are named after its title, each by a name of its own.
