@@ -28,6 +28,11 @@ type line struct {
 	rows    []*analysis.Row // one per scenario, nil if it was not planned
 }
 
+// planned returns the rows of a line, without those that were not planned.
+func (l line) planned() []*analysis.Row {
+	return record.Those(l.rows, func(r *analysis.Row) bool { return r != nil })
+}
+
 // column is one metric of one scenario.
 type column struct {
 	scenario int
@@ -353,9 +358,6 @@ func (g group) measuredWith() string {
 // congestions returns the congestion controls that some flows of rows used.
 func congestions(rows []*analysis.Row, some func(record.Flow) bool) (used []string) {
 	for _, r := range rows {
-		if r == nil {
-			continue
-		}
 		for _, f := range r.Flows {
 			if some(f) && f.TCP != nil && f.TCP.Congestion != "" {
 				used = record.AddNew(used, f.TCP.Congestion)

@@ -290,7 +290,8 @@ func TestEndsOfTheBaseline(t *testing.T) {
 func TestEndsOfTransactions(t *testing.T) {
 	flows := []record.Flow{{Transactions: 1, TCP: &record.TCPInfo{Congestion: "cubic"}}}
 	g := group{scenarios: []analysis.Scenario{{Rows: []analysis.Row{{Flows: flows}}}}}
-	if used := congestions([]*analysis.Row{nil, {Flows: flows}}, func(record.Flow) bool { return true }); !slices.Equal(used, []string{"cubic"}) {
+	rows := line{rows: []*analysis.Row{nil, {Flows: flows}}}.planned()
+	if used := congestions(rows, func(record.Flow) bool { return true }); !slices.Equal(used, []string{"cubic"}) {
 		t.Errorf("in use: %q", used)
 	}
 	if text := g.measuredWith(); strings.Contains(text, "cubic") {

@@ -121,8 +121,8 @@ func (g group) curves(colours colours) figure {
 	var curves []plot.Curve
 	var names []string
 	for _, l := range g.lines {
-		for _, row := range l.rows {
-			if row == nil || row.Latency == nil || row.Latency.TotalCount() < plot.FewestValues {
+		for _, row := range l.planned() {
+			if row.Latency == nil || row.Latency.TotalCount() < plot.FewestValues {
 				continue
 			}
 			look := colours[l.name]

@@ -308,7 +308,7 @@ type marked struct {
 // Facts compares the ends of every network with native's.
 func (s *section) Facts() (all []endpointView) {
 	g := s.group
-	inUse := func(l line) []string { return congestions(l.rows, func(record.Flow) bool { return true }) }
+	inUse := func(l line) []string { return congestions(l.planned(), func(record.Flow) bool { return true }) }
 	for _, l := range g.lines {
 		var base []record.Endpoint
 		used := inUse(l)
@@ -364,8 +364,8 @@ func (v *endpointView) unlike(first endpointView) {
 }
 
 func endpoints(l line) []record.Endpoint {
-	for _, row := range l.rows {
-		if row != nil && len(row.Endpoints) > 0 {
+	for _, row := range l.planned() {
+		if len(row.Endpoints) > 0 {
 			return row.Endpoints
 		}
 	}

@@ -56,8 +56,8 @@ const (
 )
 
 func newTopology(l line) (topologyView, bool) {
-	for _, row := range l.rows {
-		if row != nil && len(row.Path) > 0 {
+	for _, row := range l.planned() {
+		if len(row.Path) > 0 {
 			return sketch(l.name, row.Path, row.Endpoints), true
 		}
 	}

@@ -41,10 +41,7 @@ func (n *notes) number(w analysis.Warning) int {
 // marks returns the numbers of all warnings of a line, each once.
 func (n *notes) marks(l line) []int {
 	var marks []int
-	for _, row := range l.rows {
-		if row == nil {
-			continue
-		}
+	for _, row := range l.planned() {
 		for _, w := range row.Warnings {
 			if !isOfTheRun(w) {
 				marks = record.AddNew(marks, n.number(w))

@@ -521,7 +521,7 @@ func (g group) costFollows(s analysis.Scenario) bool {
 // missing names the networks that have no figure at all.
 func (g group) missing() string {
 	without := record.Those(g.lines, func(l line) bool {
-		return !slices.ContainsFunc(l.rows, func(r *analysis.Row) bool { return r != nil && r.Status == record.OK })
+		return !slices.ContainsFunc(l.planned(), func(r *analysis.Row) bool { return r.Status == record.OK })
 	})
 	return join(record.Each(without, func(l line) string { return l.name }))
 }
