@@ -399,15 +399,17 @@ func overlaps(all []analysis.Sweep) []overlap {
 	out := make([]overlap, len(all))
 	n := 0
 	for i, s := range all {
-		covered := map[string]bool{}
+		var larger []map[string]bool
 		for j := range all {
-			if len(keys[j]) <= len(keys[i]) || sparse[j] && len(s.X.Ticks) > fewestTicks || !meet(keys[i], keys[j]) {
-				continue
+			if len(keys[j]) > len(keys[i]) && !(sparse[j] && len(s.X.Ticks) > fewestTicks) {
+				larger = append(larger, keys[j])
 			}
-			maps.Copy(covered, keys[j])
+		}
+		alone := func(k string) bool {
+			return !slices.ContainsFunc(larger, func(other map[string]bool) bool { return other[k] })
 		}
 		switch {
-		case slices.ContainsFunc(slices.Collect(maps.Keys(keys[i])), func(k string) bool { return !covered[k] }):
+		case slices.ContainsFunc(slices.Collect(maps.Keys(keys[i])), alone):
 		case len(s.X.Ticks) < fewestTicks:
 			out[i] = dropped
 		default:
@@ -421,16 +423,6 @@ func overlaps(all []analysis.Sweep) []overlap {
 		}
 	}
 	return out
-}
-
-// meet reports whether a key of the smaller set is in the larger one.
-func meet(smaller, larger map[string]bool) bool {
-	for k := range smaller {
-		if larger[k] {
-			return true
-		}
-	}
-	return false
 }
 
 // shownSweeps returns the sweeps that add something to the others, and whether they are within others.
