@@ -99,9 +99,9 @@ func shareCell(c analysis.Comparison, edges ...float64) cell {
 	out := cell{Key: sortKey(c.Value)}
 	switch {
 	case c.Level == 0 && c.Value >= 10:
-		out.Value, out.Spread = factor(c.Value), "±?"
+		out.Value, out.Spread = factor(c.Value), noSpread
 	case c.Level == 0:
-		out.Value, out.Spread = percentTo(c.Value, shareDecimals(c.Value)), "±?"
+		out.Value, out.Spread = bareShare(c.Value), noSpread
 	case c.Low >= 2:
 		out.Value, out.Spread = inRange(c.Value, c.Low, c.High, factorDecimals(c.Low))
 		out.Value, out.Spread = out.Value+"×", out.Spread+"×"

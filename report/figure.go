@@ -147,7 +147,7 @@ func (f figure) clustered(intro string, names []string, bars func(group int) []s
 
 // ratioBar is a share of the baseline, with the same sign as in tables if it is not different.
 func ratioBar(c analysis.Comparison) plot.Bar {
-	text := strings.TrimSpace(percentTo(c.Value, shareDecimals(c.Value)) + " " + signs[c.Outcome])
+	text := strings.TrimSpace(bareShare(c.Value) + " " + signs[c.Outcome])
 	return barOf(plot.Bar{Text: text, Value: 100 * c.Value, Low: 100 * c.Low, High: 100 * c.High}, c.Level)
 }
 

@@ -154,7 +154,7 @@ func publishedCell(t reference.Table, c analysis.ReplicatedCell) cell {
 		}
 	}
 	if c.PublishedRatio > 0 {
-		shown.Spread = "(" + percentTo(c.PublishedRatio, shareDecimals(c.PublishedRatio)) + ")"
+		shown.Spread = "(" + bareShare(c.PublishedRatio) + ")"
 	}
 	return shown
 }
@@ -173,7 +173,7 @@ func measuredCell(sc scale, c analysis.ReplicatedCell) cell {
 // shareText formats a ratio as a share of the baseline, with its interval.
 func shareText(c analysis.Comparison) string {
 	if c.Level == 0 {
-		return percentTo(c.Value, shareDecimals(c.Value)) + " ±?"
+		return bareShare(c.Value) + " " + noSpread
 	}
 	value, ends := shareAndEnds(c)
 	return value + ", " + ends

@@ -307,8 +307,7 @@ func (g group) costClause(l line) string {
 	}
 	c := *f.Ratio
 	if c.Low >= 1.095 || byFactor(c) {
-		decimals := factorDecimals(c.Low)
-		return "for " + between(c.Low, c.High, decimals) + "× the " + costNames[g.cost()]
+		return "for " + factorRange(c) + " the " + costNames[g.cost()]
 	}
 	more := "more"
 	if c.Value < 1 {
@@ -323,10 +322,15 @@ func byFactor(c analysis.Comparison) bool { return c.Value >= 10 || c.Low >= 2 }
 // byHowMuch returns the least and the greatest size of a change, in either direction, or its factors.
 func byHowMuch(c analysis.Comparison) string {
 	if byFactor(c) {
-		return between(c.Low, c.High, factorDecimals(c.Low)) + "×"
+		return factorRange(c)
 	}
 	low, high := math.Abs(c.Low-1), math.Abs(c.High-1)
 	return between(100*min(low, high), 100*max(low, high), changeDecimals(c)) + "%"
+}
+
+// factorRange returns the interval of a ratio as factors.
+func factorRange(c analysis.Comparison) string {
+	return between(c.Low, c.High, factorDecimals(c.Low)) + "×"
 }
 
 // latencyClause describes the change of the time that a transaction takes. The difference in
@@ -508,7 +512,7 @@ func shareOf(c analysis.Comparison) string {
 // shareRange returns the interval of a ratio, as shares of the baseline, or as factors from 2 up.
 func shareRange(c analysis.Comparison) string {
 	if c.Low >= 2 {
-		return between(c.Low, c.High, factorDecimals(c.Low)) + "×"
+		return factorRange(c)
 	}
 	return between(100*c.Low, 100*c.High, sharesDecimals(c.Low, c)) + "%"
 }

@@ -306,8 +306,9 @@ func inRange(value, low, high float64, decimals int) (text, ends string) {
 	return strconv.FormatFloat(value, 'f', len(behind), 64), ends
 }
 
-func percentTo(share float64, decimals int) string {
-	return strconv.FormatFloat(math.Abs(share)*100, 'f', decimals, 64) + "%"
+// bareShare returns a share of the baseline without an interval.
+func bareShare(share float64) string {
+	return strconv.FormatFloat(math.Abs(share)*100, 'f', shareDecimals(share), 64) + "%"
 }
 
 func factor(ratio float64) string {
