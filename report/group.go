@@ -308,6 +308,14 @@ func (g group) shortHeading(c column) string {
 	return title
 }
 
+// remarks returns the explanations that the figures of this run need, for text, Markdown and the page.
+func remarks(res analysis.Result) []string {
+	var all phrases
+	all.some(loopRemark(res))
+	all.add(anyUnlike(res), windowsRemark)
+	return all
+}
+
 // loopRemark explains the tails of closed loops, if there are any.
 func loopRemark(res analysis.Result) string {
 	loops, byTime := false, false

@@ -244,9 +244,7 @@ func method(res analysis.Result) []string {
 		"CPU cost covers the whole machine, kernel and daemons included, less what the machine uses when idle. For a stream that keeps a CPU busy it only repeats the throughput; sentences give it only where a network keeps more or fewer CPUs busy than " + word + ".",
 	}
 	all.add(knowsShared(res), "CPU time that the kernel charges to a process counts for clients, servers or daemons, on their own host. The rest, above what the idle machine uses, is shared: packets that the kernel handles on behalf of no process, which in a lab cannot be attributed to a host, and the measuring itself.")
-	all.some(loopRemark(res))
-	all.add(anyUnlike(res), windowsRemark)
-	all.some(legend(res, false), multiplicity(res), boldRemark)
+	all.some(append(remarks(res), legend(res, false), multiplicity(res), boldRemark)...)
 	return all
 }
 

@@ -30,11 +30,8 @@ func writeMarkdown(w io.Writer, d document, _ Options) error {
 		fmt.Fprintf(&b, " %s.", markdown(capital(run)))
 	}
 	fmt.Fprintf(&b, "\n%s\n%s\n%s\n%s\n", markdown(rounds(res)), markdown(ending(res)), legend(res, false), multiplicity(res))
-	if loops := loopRemark(res); loops != "" {
-		b.WriteString(loops + "\n")
-	}
-	if anyUnlike(res) {
-		b.WriteString(windowsRemark + "\n")
+	for _, text := range remarks(res) {
+		b.WriteString(text + "\n")
 	}
 	_, err := io.WriteString(w, strings.TrimRight(b.String(), "\n")+"\n")
 	return err

@@ -40,14 +40,9 @@ func writeText(w io.Writer, d document, o Options) error {
 		p.paragraph("", dim, capital(run)+".")
 	}
 	p.paragraph("", dim, rounds(res)+" "+ending(res))
-	if loops := loopRemark(res); loops != "" {
-		p.paragraph("", dim, loops)
+	for _, text := range append(remarks(res), legend(res, p.narrow), multiplicity(res)) {
+		p.paragraph("", dim, text)
 	}
-	if anyUnlike(res) {
-		p.paragraph("", dim, windowsRemark)
-	}
-	p.paragraph("", dim, legend(res, p.narrow))
-	p.paragraph("", dim, multiplicity(res))
 	if p.color {
 		p.paragraph("", dim, boldRemark)
 	}
