@@ -46,9 +46,7 @@ func inForceTable(all []analysis.InForce) table {
 		builds = fmt.Sprintf("Figures are of %s to %s.", number(least), countOf(most, "build"))
 	}
 	sh := table{Title: unitTitle(kind, sc) + ", by number of " + of.others, Note: builds, Stub: []string{"network"}, blank: absentCell(nil)}
-	for _, n := range numbers {
-		sh.Columns = append(sh.Columns, tableColumn{Title: count(uint64(n))})
-	}
+	sh.Columns = columnsOf(record.Each(numbers, func(n int) string { return count(uint64(n)) })...)
 	for _, f := range all {
 		n, rest := f.Further()
 		line := sh.line(builtName(rest, f.Namespaces))

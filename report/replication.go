@@ -83,9 +83,7 @@ func publishedTable(t analysis.ReplicatedTable) table {
 		sh.Note += "; by " + t.Table.Axis
 	}
 	sh.Note += "."
-	for _, c := range t.Table.Columns {
-		sh.Columns = append(sh.Columns, tableColumn{Title: c.Label})
-	}
+	sh.Columns = columnsOf(record.Each(t.Table.Columns, func(c reference.Place) string { return c.Label })...)
 	for _, network := range t.Table.Networks() {
 		published := tableLine{Names: []string{network, "published"}, Native: network == baseline}
 		measured := tableLine{Names: []string{standsIn(t, network), "measured"}, Native: network == baseline}

@@ -24,7 +24,7 @@ func settlingSections(res analysis.Result) []*section {
 	sh := table{Stub: []string{"network", "built"}, Columns: columnsOf("silent after, s", "CPU seconds of the machine until then", "packets until then"), long: true}
 	rested := slices.ContainsFunc(res.Settlings, func(s analysis.Settling) bool { return s.Rested > 0 })
 	if rested {
-		sh.Columns = append(sh.Columns, tableColumn{Title: "daemons at rest, % of a CPU"})
+		sh.Columns = append(sh.Columns, columnsOf("daemons at rest, % of a CPU")...)
 	}
 	for _, s := range res.Settlings {
 		name := builtName(s.Cell, s.Namespaces)
