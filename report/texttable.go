@@ -433,7 +433,7 @@ const gap = "   "
 type grid struct {
 	heading [][]string // lines of cells
 	body    [][]string
-	stub    int // columns that are flush left; 0 means one
+	stub    int // columns that are flush left
 }
 
 var escapes = regexp.MustCompile("\x1b\\[[0-9;]*m")
@@ -445,7 +445,7 @@ func displayWidth(s string) int {
 
 func (g grid) widths() []int {
 	var widths []int
-	for _, cells := range append(g.heading[:len(g.heading):len(g.heading)], g.body...) {
+	for _, cells := range slices.Concat(g.heading, g.body) {
 		for i, cell := range cells {
 			if i == len(widths) {
 				widths = append(widths, 0)
@@ -471,13 +471,13 @@ func (g grid) String() string {
 		var l strings.Builder
 		for i, cell := range cells {
 			pad := strings.Repeat(" ", widths[i]-displayWidth(cell))
-			switch {
-			case i == 0:
+			if i > 0 {
+				l.WriteString(gap)
+			}
+			if i < g.stub {
 				l.WriteString(cell + pad)
-			case i < g.stub:
-				l.WriteString(gap + cell + pad)
-			default:
-				l.WriteString(gap + pad + cell)
+			} else {
+				l.WriteString(pad + cell)
 			}
 		}
 		b.WriteString(strings.TrimRight(l.String(), " ") + "\n")
