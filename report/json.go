@@ -139,12 +139,11 @@ func jsonSweeps(res analysis.Result) []jsonSweep {
 		js := jsonSweep{Title: titles[i], Sweep: s, Points: []jsonPoint{}}
 		for _, l := range s.Lines {
 			for _, at := range l.Points {
-				p := jsonPoint{Network: l.Network, Native: l.Native, X: s.X.Ticks[at.X].Label, Status: at.Row.Status, Reason: at.Row.Reason, Metrics: []analysis.Figure{}}
+				p := jsonPoint{Network: l.Network, Native: l.Native, X: s.X.Ticks[at.X].Label, Status: at.Row.Status, Reason: at.Row.Reason}
 				if s.Matrix() {
 					p.Y = s.Y.Ticks[at.Y].Label
 				}
-				known := record.Found(s.Kinds, func(k record.Kind) (analysis.Figure, bool) { return at.Row.Figure(k.Name) })
-				p.Metrics = append(p.Metrics, known...)
+				p.Metrics = listed(record.Found(s.Kinds, func(k record.Kind) (analysis.Figure, bool) { return at.Row.Figure(k.Name) }))
 				js.Points = append(js.Points, p)
 			}
 		}
