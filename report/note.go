@@ -292,10 +292,7 @@ func (n *notes) groups(res analysis.Result) []noteGroup {
 }
 
 // groupOf returns the id of the group of a note.
-func (n *notes) groupOf(number int) (id string) {
-	if number < 1 || number > len(n.list) {
-		return ""
-	}
+func (n *notes) groupOf(number int) string {
 	return fileName(noteTitles[noteKindOf(n.list[number-1])])
 }
 
