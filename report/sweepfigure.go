@@ -232,19 +232,18 @@ func clusterFigures(s analysis.Sweep, kinds []record.Kind, colours colours) []fi
 		draw(unitTitle(k, sc), hint(k), 0, 0, find, func(f analysis.Figure) plot.Bar { return valueBar(sc, f.Summary) })
 	}
 	for _, ends := range [][2]string{{analysis.CPUClientHost, reference.CPUClient}, {analysis.CPUServerHost, reference.CPUServer}} {
-		name := ends[0]
-		cost := func(row analysis.Row) (analysis.Figure, bool) { return row.Cost(name) }
-		first, ok := s.First(cost)
-		if !ok {
-			name = ends[1]
-			if first, ok = s.First(cost); !ok {
+		for _, name := range ends { // the first of them that is known
+			cost := func(row analysis.Row) (analysis.Figure, bool) { return row.Cost(name) }
+			first, ok := s.First(cost)
+			if !ok {
 				continue
 			}
+			kind, sc := first.Kind, scaleFor(first.Kind, first.Estimate)
+			draw(kind.Title+", "+sc.unit, hint(kind), 0, 0, cost, func(f analysis.Figure) plot.Bar { return valueBar(sc, f.Summary) })
+			above := func(f analysis.Figure) plot.Bar { return aboveBar(*f.Ratio) }
+			draw(kind.Title+" above "+analysis.BaselineName(s.Cell)+", %", hint(kind), 0, leastAbove, compared(cost), above)
+			break
 		}
-		kind, sc := first.Kind, scaleFor(first.Kind, first.Estimate)
-		draw(kind.Title+", "+sc.unit, hint(kind), 0, 0, cost, func(f analysis.Figure) plot.Bar { return valueBar(sc, f.Summary) })
-		above := func(f analysis.Figure) plot.Bar { return aboveBar(*f.Ratio) }
-		draw(kind.Title+" above "+analysis.BaselineName(s.Cell)+", %", hint(kind), 0, leastAbove, compared(cost), above)
 	}
 	return drawn(append(all, sweepLoads(s))...)
 }
