@@ -404,12 +404,13 @@ func (g group) margin() string { return analysis.Percent(g.res.Margin) }
 func (g group) digest() []statement {
 	var out []statement
 	for _, metric := range record.AddNew([]string{g.volume()}, record.LatencyP50, record.LatencyMean, record.TransactionRate) {
-		d := struct{ subject, verb, less, more string }{
-			"Latency:", "takes", "less time than " + g.word() + " for a transaction", "longer than " + g.word() + " for a transaction",
+		words, isVolume := volumes[metric]
+		than := " than " + g.word()
+		if !isVolume {
+			words.name, words.moves, words.less, words.more = "latency", "takes", "less time", "longer"
+			than += " for a transaction"
 		}
-		if words, has := volumes[metric]; has {
-			d.subject, d.verb, d.less, d.more = capital(words.name)+":", words.moves, words.less+" than "+g.word(), words.more+" than "+g.word()
-		}
+		move := strings.TrimSuffix(words.moves, "s")
 		const less, more, same, unknown, untested = 0, 1, 2, 3, 4
 		var names [5][]string
 		total := 0
@@ -433,8 +434,8 @@ func (g group) digest() []statement {
 		}
 		var parts []string
 		for of, does := range [5]struct{ one, many string }{
-			less:     {d.verb + " " + d.less, strings.TrimSuffix(d.verb, "s") + " " + d.less},
-			more:     {d.verb + " " + d.more, strings.TrimSuffix(d.verb, "s") + " " + d.more},
+			less:     {words.moves + " " + words.less + than, move + " " + words.less + than},
+			more:     {words.moves + " " + words.more + than, move + " " + words.more + than},
 			same:     {"is the same within " + g.margin(), "are the same within " + g.margin()},
 			unknown:  {"is neither known to differ nor known to be the same", "are neither known to differ nor known to be the same"},
 			untested: {"has too few rounds to be compared", "have too few rounds to be compared"},
@@ -456,7 +457,7 @@ func (g group) digest() []statement {
 		if ends := g.ends(metric); ends != "" {
 			text += " " + ends
 		}
-		out = append(out, statement{d.subject, text, nil})
+		out = append(out, statement{capital(words.name) + ":", text, nil})
 	}
 	if s := g.ends(g.cost()); s != "" {
 		out = append(out, statement{costNames[g.cost()] + ":", lower(s), nil})
