@@ -88,9 +88,6 @@ func Sources() []Source { return record.Found(Names(), ByName) }
 
 // ByName finds a source.
 func ByName(name string) (Source, bool) {
-	if !slices.Contains(Names(), name) {
-		return Source{}, false
-	}
 	s, err := load(name)
 	return s, err == nil
 }
