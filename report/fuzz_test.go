@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -234,11 +235,7 @@ func changed(r *rand.Rand, value any) any {
 		if len(v) == 0 {
 			return v
 		}
-		keys := make([]string, 0, len(v))
-		for k := range v {
-			keys = append(keys, k)
-		}
-		slices.Sort(keys)
+		keys := slices.Sorted(maps.Keys(v))
 		k := keys[r.IntN(len(keys))]
 		switch r.IntN(12) {
 		case 0:

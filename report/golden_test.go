@@ -651,12 +651,11 @@ type analyzed struct {
 
 // matrices are runs with everything that spans more than one scenario.
 var matrices = sync.OnceValue(func() map[string]analyzed {
-	all := map[string]analyzed{}
-	for name, suite := range map[string]string{"matrix": "icc-2014", "instances": "suites/cloud-2015.yaml"} {
-		res, o := matrixResult(suite, map[string][]record.Cell{"matrix": matrixCells(), "instances": instanceCells()}[name])
-		all[name] = analyzed{res, o}
+	of := func(suite string, cells []record.Cell) analyzed {
+		res, o := matrixResult(suite, cells)
+		return analyzed{res, o}
 	}
-	return all
+	return map[string]analyzed{"matrix": of("icc-2014", matrixCells()), "instances": of("suites/cloud-2015.yaml", instanceCells())}
 })
 
 func TestGoldenMatrices(t *testing.T) {

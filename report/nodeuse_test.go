@@ -1,29 +1,18 @@
 package report
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 
 	"nettoll/analysis"
-	"nettoll/internal/testutil/iferr"
 )
 
 func TestNodeDaemonsAreShown(t *testing.T) {
 	res, options := specimenResult()
 	for _, f := range []string{"text", "md", "html"} {
-		format, ok := ByName(f)
-		if !ok {
-			t.Fatal(f)
-		}
-		written := func() string {
-			var b bytes.Buffer
-			iferr.Fatal(t, format.Write(&b, res, options))
-			return b.String()
-		}
 		const title = "What the daemons of the nodes use"
 		res.NodeUses = nil
-		if strings.Contains(written(), title) {
+		if strings.Contains(write(t, f, res, options), title) {
 			t.Errorf("%s: daemons of nodes are shown that nobody saw", f)
 		}
 		res.NodeUses = []analysis.NodeUse{{
@@ -31,8 +20,9 @@ func TestNodeDaemonsAreShown(t *testing.T) {
 				{Name: "kubelet", Use: analysis.Spread{Median: 0.125, Max: 0.25}}, {Name: "kube-proxy"},
 			},
 		}}
+		got := write(t, f, res, options)
 		for _, want := range []string{title, "how much is not known", "kubelet, % of a CPU", "kube-proxy, % of a CPU", "12.5", "up to 25"} {
-			if !strings.Contains(written(), want) {
+			if !strings.Contains(got, want) {
 				t.Errorf("%s: it does not say %q", f, want)
 			}
 		}
